@@ -1,0 +1,48 @@
+"""The two rerankers: a cross-encoder, and the cosine of embeddings where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.embedder import Embedder
+from models.encoder import PairEncoder
+from serving.answer.types import Deadline
+
+
+class CrossEncoderReranker:
+    """The seam :class:`~serving.answer.seams.Reranker` over a pair encoder that reads the query first."""
+
+    def __init__(self, encoder: PairEncoder) -> None:
+        self._encoder = encoder
+        self.name = encoder.name
+
+    async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
+        return await self._encoder.score([(document, query) for document in documents], deadline=deadline)
+
+    async def warm_up(self) -> None:
+        await self._encoder.warm_up()
+
+    def close(self) -> None:
+        self._encoder.close()
+
+
+class EmbeddingReranker:
+    """The seam :class:`~serving.answer.seams.Reranker` by the cosine of embeddings; a negative cosine scores 0."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name = embedder.name
+
+    async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
+        if not documents:
+            return []
+        question = await self._embedder.embed([query], deadline=deadline, query=True)
+        passages = await self._embedder.embed(documents, deadline=deadline)
+        # Rounding may take the cosine of equal vectors past 1.
+        return [float(score) for score in (passages @ question[0]).clip(0.0, 1.0)]
+
+    async def warm_up(self) -> None:
+        await self._embedder.warm_up()
+
+    def close(self) -> None:
+        self._embedder.close()

@@ -1,0 +1,36 @@
+"""The model-backed verifier: does a premise entail a claim?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from models.encoder import PairEncoder
+from serving.answer.seams import Pair
+from serving.answer.types import Deadline, Reason, Verdict
+
+
+class PairVerifier:
+    """The seam :class:`~serving.answer.seams.Verifier` over a pair encoder that reads the document first.
+
+    A claim is entailed when its best piece of the premise scores at least ``threshold``.
+    """
+
+    def __init__(self, encoder: PairEncoder, *, threshold: float = 0.5) -> None:
+        if not 0.0 < threshold < 1.0:
+            raise ValueError(f"threshold is {threshold}, and must lie between 0 and 1: 0.5 is the usual one.")
+        self._encoder = encoder
+        self._threshold = threshold
+        self.name = encoder.name
+
+    async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
+        scores = await self._encoder.score([(pair.premise, pair.claim) for pair in pairs], deadline=deadline)
+        return [Verdict(score, self._reason(score)) for score in scores]
+
+    async def warm_up(self) -> None:
+        await self._encoder.warm_up()
+
+    def close(self) -> None:
+        self._encoder.close()
+
+    def _reason(self, score: float) -> Reason:
+        return Reason.ENTAILED if score >= self._threshold else Reason.NOT_ENTAILED

@@ -1,0 +1,132 @@
+"""vLLM's engine behind our own words: options and requests in, outputs and our errors out.
+
+vLLM reads its environment while it is imported, so this module is imported after
+:func:`models.vllm_options.prepare_environment`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from vllm import SamplingParams
+from vllm.engine.arg_utils import AsyncEngineArgs
+from vllm.exceptions import VLLMClientError
+from vllm.lora.request import LoRARequest
+from vllm.platforms import current_platform
+from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+from vllm.usage.usage_lib import UsageContext
+from vllm.v1.engine.async_llm import AsyncLLM
+from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
+
+from models.errors import GrammarError, ModelUnusableError
+from models.vllm_options import VllmOptions, cpu_flags, resolve_dtype
+from serving.answer.errors import UnavailableError
+from serving.answer.seams import Generation
+
+_GIB = 2**30
+_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # what vLLM has kernels for
+_SHUTDOWN_S = 5.0
+
+
+class VllmEngine:
+    """One engine. Built, used and closed on one event loop.
+
+    Raises :class:`~models.errors.ModelUnusableError` when the model or its adapter does not load.
+    """
+
+    def __init__(self, options: VllmOptions) -> None:
+        self._adapter = None
+        if options.adapter is not None:
+            name, folder = options.adapter
+            self._adapter = LoRARequest(lora_name=name, lora_int_id=1, lora_path=str(folder))
+        try:
+            # The context makes vLLM size its batches for a server.
+            self._engine: Any = AsyncLLM.from_engine_args(
+                AsyncEngineArgs(**_arguments(options)), usage_context=UsageContext.OPENAI_API_SERVER
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelUnusableError(f"vLLM cannot load {options.model}: {error}") from error
+        self.tokenizer: Any = self._engine.get_tokenizer()
+
+    @property
+    def dead(self) -> bool:
+        return self._engine is None or bool(self._engine.errored)
+
+    async def stream(self, prompt: list[int], request: Generation, request_id: str) -> AsyncGenerator[Any, None]:
+        """The engine's outputs for a prompt of token ids, each with what is new. Closing or cancelling it aborts it.
+
+        ``request_id`` names the request inside the engine and must be its only one of that name.
+        """
+        if self.dead:
+            raise UnavailableError("The language model's engine is not running.")
+        outputs = self._engine.generate(
+            {"prompt_token_ids": prompt}, _sampling(request), request_id, lora_request=self._adapter
+        )
+        finished = False
+        try:
+            async for output in outputs:
+                finished = output.finished
+                yield output
+        except EngineDeadError as error:
+            raise UnavailableError("The language model's engine has died.") from error
+        except EngineGenerateError as error:
+            raise UnavailableError("The language model failed on this request.") from error
+        except (VLLMClientError, ValueError) as error:
+            # The prompt was checked before: what is left for vLLM to refuse is the grammar.
+            raise GrammarError(f"The engine refuses the request: {error}") from error
+        finally:
+            await outputs.aclose()
+            if not finished and not self.dead:
+                await self._engine.abort(request_id)
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.shutdown(timeout=_SHUTDOWN_S)
+            self._engine = None  # else it shuts down once more while the interpreter is being taken apart
+
+
+def _arguments(options: VllmOptions) -> dict[str, Any]:
+    on_cpu = current_platform.is_cpu()
+    arguments: dict[str, Any] = {
+        "model": str(options.model),
+        "dtype": resolve_dtype(options.dtype, flags=cpu_flags() if on_cpu else None),
+        "max_model_len": options.max_model_len,
+        "gpu_memory_utilization": options.gpu_memory_utilization,
+        "max_num_seqs": options.max_num_seqs,
+        "enforce_eager": options.enforce_eager,
+        "enable_prefix_caching": options.enable_prefix_caching,
+        "seed": options.seed,
+        "tensor_parallel_size": options.tensor_parallel_size,
+        "trust_remote_code": False,
+        "enable_log_requests": False,
+    }
+    if options.kv_cache_gib is not None:
+        arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gib * _GIB)
+    if on_cpu and options.tensor_parallel_size == 1 and os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
+        arguments["distributed_executor_backend"] = "uni"
+    if options.adapter is not None:
+        arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": _lora_rank(options.adapter[1])}
+    return arguments
+
+
+def _lora_rank(folder: Path) -> int:
+    path = folder / "adapter_config.json"
+    if not path.is_file():
+        raise ModelUnusableError(f"{folder} is no LoRA adapter: it has no adapter_config.json.")
+    rank = int(json.loads(path.read_text())["r"])
+    if rank > _LORA_RANKS[-1]:
+        raise ModelUnusableError(f"The adapter in {folder} has rank {rank}: train one of at most {_LORA_RANKS[-1]}.")
+    return next(allowed for allowed in _LORA_RANKS if allowed >= rank)
+
+
+def _sampling(request: Generation) -> SamplingParams:
+    return SamplingParams(
+        temperature=request.temperature,
+        max_tokens=request.max_tokens,
+        output_kind=RequestOutputKind.DELTA,
+        structured_outputs=StructuredOutputsParams(regex=request.grammar) if request.grammar else None,
+    )

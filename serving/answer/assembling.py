@@ -1,0 +1,160 @@
+"""Assembling Answers: the last step, where text is rebuilt from survivors and its grounding is validated.
+
+Nothing else makes an :class:`~serving.answer.wire.Answer`, so nothing reaches a caller around ``validate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from serving.answer import citations, grounding
+from serving.answer.composing import Draft
+from serving.answer.events import Routed
+from serving.answer.policy import MESSAGES
+from serving.answer.types import Clock, DeclineReason, Outcome, Passage, Reason, RefusalCause, Support
+from serving.answer.verification import Corrected
+from serving.answer.wire import (
+    Answer,
+    CitationOut,
+    ClaimOut,
+    Decline,
+    Dropped,
+    Grounding,
+    PassageOut,
+    RouteOut,
+    Timings,
+    Usage,
+    Versions,
+)
+
+
+class Stopwatch:
+    """Times the stages of one question on an injected clock, in milliseconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = self._last = clock()
+        self._stages: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """Books the time since the last lap to a stage."""
+        now = self._clock()
+        self._stages[stage] = (now - self._last) * 1e3
+        self._last = now
+
+    def record(self, stage: str, seconds: float) -> None:
+        """Books a duration that was measured elsewhere."""
+        self._stages[stage] = seconds * 1e3
+        self._last = self._clock()
+
+    def timings(self) -> Timings:
+        total = (self._clock() - self._began) * 1e3
+        return Timings(total=round(total, 1), **{stage: round(ms, 1) for stage, ms in self._stages.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every outcome of a question has in common."""
+
+    request_id: str
+    routed: Routed
+    versions: Versions
+    watch: Stopwatch
+    usage: Usage = field(default_factory=Usage)
+
+    def used(self, draft: Draft) -> Frame:
+        usage = Usage(
+            prompt_tokens=draft.prompt_tokens,
+            completion_tokens=draft.completion_tokens,
+            verified_pairs=draft.verified_pairs,
+        )
+        return replace(self, usage=usage)
+
+
+def search(frame: Frame, results: Sequence[Passage]) -> Answer:
+    """The results of a search route. No model was asked anything."""
+    return _answer(frame, Outcome.SEARCH, results)
+
+
+def declined(
+    frame: Frame,
+    passages: Sequence[Passage],
+    reason: DeclineReason,
+    cause: RefusalCause | None = None,
+    dropped: Sequence[tuple[Reason, int]] = (),
+) -> Answer:
+    """A decline: no claims, no citations, the passages that were found."""
+    decline = Decline(reason=reason, cause=cause, message=MESSAGES[cause or reason])
+    return _answer(frame, Outcome.DECLINED, passages, decline=decline, dropped=dropped)
+
+
+def answered(frame: Frame, passages: Sequence[Passage], corrected: Corrected, *, truncated: bool) -> Answer:
+    """The answer rebuilt from proven claims, marked and validated. Raises a ``GroundingError`` if it does not hold."""
+    text, spans = citations.rebuild([statement for statement, _ in corrected.kept])
+    supports = [
+        Support(
+            span=span,
+            chunks=tuple(citation.chunk for citation in judged.citations),
+            confidences=tuple(citation.score for citation in judged.citations),
+        )
+        for span, (_, judged) in zip(spans, corrected.kept, strict=True)
+    ]
+    metadata = grounding.metadata(text, supports, passages)
+    grounding.validate(text, metadata)
+    claims = tuple(
+        ClaimOut(
+            text=statement.claim.text,
+            span=in_all_units,
+            citations=tuple(CitationOut.of(citation) for citation in judged.citations),
+            reason=judged.reason,
+        )
+        for in_all_units, (statement, judged) in zip(
+            grounding.spans_in_all_units(text, spans), corrected.kept, strict=True
+        )
+    )
+    return _answer(
+        frame,
+        Outcome.ANSWERED,
+        passages,
+        text=text,
+        marked_text=grounding.insert(text, supports),
+        verified=corrected.verified and not truncated,
+        truncated=truncated,
+        claims=claims,
+        grounding=metadata,
+        dropped=corrected.dropped,
+    )
+
+
+def _answer(
+    frame: Frame,
+    outcome: Outcome,
+    passages: Sequence[Passage],
+    *,
+    text: str = "",
+    marked_text: str = "",
+    verified: bool = False,
+    truncated: bool = False,
+    claims: tuple[ClaimOut, ...] = (),
+    grounding: Grounding | None = None,
+    dropped: Sequence[tuple[Reason, int]] = (),
+    decline: Decline | None = None,
+) -> Answer:
+    return Answer(
+        request_id=frame.request_id,
+        outcome=outcome,
+        text=text,
+        marked_text=marked_text,
+        verified=verified,
+        truncated=truncated,
+        claims=claims,
+        grounding=grounding or Grounding(),
+        dropped=tuple(Dropped(reason=reason, count=count) for reason, count in dropped),
+        decline=decline,
+        route=RouteOut(chosen=frame.routed.chosen, ran=frame.routed.ran, cue=frame.routed.cue),
+        passages=tuple(PassageOut.of(passage) for passage in passages),
+        usage=frame.usage,
+        timings_ms=frame.watch.timings(),
+        versions=frame.versions,
+    )

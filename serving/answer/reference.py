@@ -1,0 +1,74 @@
+"""Reference judges that run with no model: small, correct by their own definition, and documented as such.
+
+They stand in for trained ones behind the same seams, and are what a trained one must beat.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from serving.answer.prompt import premise
+from serving.answer.seams import Pair
+from serving.answer.text import content_words
+from serving.answer.types import Claim, Deadline, Passage, Reason, Verdict
+
+
+class OverlapVerifier:
+    """Entailed when enough of the claim's content words stand in the premise.
+
+    The score is the share of the claim's content words (stems, repeats counted once) found in the premise. Strong on
+    extractive answers, a coin flip on adversarial ones: it cannot tell who did what to whom.
+    """
+
+    name = "overlap"
+
+    def __init__(self, threshold: float = 0.85) -> None:
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError(f"threshold must be in (0, 1], not {threshold}")
+        self._threshold = threshold
+
+    async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
+        del deadline  # word counting is over before any deadline could pass
+        return [self._verdict(pair) for pair in pairs]
+
+    def _verdict(self, pair: Pair) -> Verdict:
+        claim = set(content_words(pair.claim))
+        if not claim:
+            return Verdict(0.0, Reason.NOT_ENTAILED)
+        score = len(claim & set(content_words(pair.premise))) / len(claim)
+        return Verdict(score, Reason.ENTAILED if score >= self._threshold else Reason.NOT_ENTAILED)
+
+
+class RareWordRelevance:
+    """A claim bears on a question when it shares at least one of the question's rarer words.
+
+    The rarer words are the half (rounded up) of the question's content words that fewest of the passages hold. A
+    passage's title and headings speak for the claims that cite it: docstrings rarely repeat their subject. A question
+    without a content word is borne on by everything.
+    """
+
+    async def relevant(
+        self, question: str, claims: Sequence[Claim], passages: Sequence[Passage], *, deadline: Deadline
+    ) -> list[bool]:
+        del deadline
+        rare = rarer_words(question, passages)
+        if not rare:
+            return [True] * len(claims)
+        heads = [set(content_words(" ".join((passage.title, *passage.heading_path)))) for passage in passages]
+        return [
+            bool(rare & set(content_words(claim.text))) or any(rare & heads[chunk] for chunk in claim.chunks)
+            for claim in claims
+        ]
+
+
+# Words of the asking, not of what is asked about.
+_ASKING = frozenset(content_words("tell explain describe define list name give show purpose mean meaning know please"))
+
+
+def rarer_words(question: str, passages: Sequence[Passage]) -> set[str]:
+    """The rarer half of the question's content words, by how many of the passages hold them."""
+    words = [word for word in dict.fromkeys(content_words(question)) if word not in _ASKING]
+    counts = Counter(word for passage in passages for word in set(content_words(premise(passage))))
+    by_rarity = sorted(words, key=lambda word: counts[word])
+    return set(by_rarity[: (len(words) + 1) // 2])

@@ -1,0 +1,194 @@
+"""The values the contract is written in: passages, spans, claims, verdicts, routes.
+
+Everything here is immutable and free of I/O. What goes over the wire is in :mod:`serving.answer.wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Route(StrEnum):
+    """How much evidence a question gets. It never decides whether claims need proof."""
+
+    SEARCH = "search"
+    SINGLE_PASS = "single_pass"  # noqa: S105
+    AGENTIC = "agentic"
+
+
+class Outcome(StrEnum):
+    ANSWERED = "answered"
+    DECLINED = "declined"
+    SEARCH = "search"
+
+
+class DeclineReason(StrEnum):
+    """Why a question was declined. Stable codes: clients and the gap backlog key on them."""
+
+    NOT_IN_PASSAGES = "not_in_passages"
+    NOTHING_RETRIEVED = "nothing_retrieved"
+    NOTHING_PROVEN = "nothing_proven"
+    REFUSED = "refused"
+
+
+class RefusalCause(StrEnum):
+    """Why an answer that was produced was rejected here."""
+
+    UNGROUNDED = "ungrounded"
+    FABRICATED_CITATION = "fabricated_citation"
+
+
+class Reason(StrEnum):
+    """Why a claim was kept (``entailed``) or dropped (every other)."""
+
+    ENTAILED = "entailed"
+    NOT_ENTAILED = "not_entailed"
+    BELOW_FLOOR = "below_floor"
+    NUMBER_MISMATCH = "number_mismatch"
+    NAME_MISMATCH = "name_mismatch"
+    NEGATION_MISMATCH = "negation_mismatch"
+    IRRELEVANT = "irrelevant"
+    UNCITED = "uncited"
+    NOT_A_CLAIM = "not_a_claim"
+    FABRICATED_CITATION = "fabricated_citation"
+    TRUNCATED = "truncated"
+    DEADLINE = "deadline"
+    REPEATED = "repeated"
+
+
+class Span(NamedTuple):
+    """A half-open range of UTF-8 **byte** offsets into a text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of retrieved text and where it came from. ``id`` is a hash of its content and origin.
+
+    ``source`` is what counts as one voice when passages are consolidated: a site, a repository, a package.
+    """
+
+    id: str
+    text: str
+    title: str = ""
+    url: str | None = None
+    source: str = ""
+    heading_path: tuple[str, ...] = ()
+    source_path: str | None = None
+    repo_path: str | None = None
+    commit_sha: str | None = None
+    published_at: datetime | None = None
+    score: float = 0.0
+
+    def scored(self, score: float) -> Passage:
+        return replace(self, score=score)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One atomic statement of a reply.
+
+    ``span`` points into the clean text it was parsed to, terminator included; ``chunks`` are the 0-based numbers of the
+    passages it cites, ascending and without repeats; ``fabricated`` are the cited numbers that name no passage, as
+    written. ``complete`` is false for a last sentence that the end of the reply cut off.
+    """
+
+    text: str
+    span: Span
+    chunks: tuple[int, ...] = ()
+    fabricated: tuple[str, ...] = ()
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verifier says of a claim against a passage: a score in [0, 1] and a reason."""
+
+    score: float
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that entails a claim, by 0-based number, with the verifier's score."""
+
+    chunk: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A claim after checking: proven by ``citations`` when ``reason`` is ``entailed``, else dropped for ``reason``."""
+
+    claim: Claim
+    reason: Reason
+    citations: tuple[Citation, ...] = ()
+
+    @property
+    def proven(self) -> bool:
+        return self.reason is Reason.ENTAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A span of the answer text, the 0-based chunks that back it, and a confidence for each."""
+
+    span: Span
+    chunks: tuple[int, ...]
+    confidences: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The classifier's choice and the cue that decided it, for people to read."""
+
+    route: Route
+    cue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a chat prompt."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a reply as the engine yields it. The last one says why it stopped and what was used."""
+
+    text: str
+    finish_reason: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+Clock = Callable[[], float]
+"""Seconds from an arbitrary origin, never going back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment on a clock by which a question must be answered. Cross a process boundary as seconds remaining."""
+
+    at: float
+    clock: Clock = field(repr=False, compare=False)
+
+    @classmethod
+    def after(cls, seconds: float, clock: Clock) -> Deadline:
+        return cls(clock() + seconds, clock)
+
+    def remaining(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.at - self.clock())
+
+    @property
+    def passed(self) -> bool:
+        return self.clock() >= self.at

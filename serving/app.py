@@ -1,0 +1,67 @@
+"""The composition root: settings in, a Serve application out. ``serve run configs/embedded.yaml`` starts here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ray.serve import Application, Deployment
+
+from serving.deployments.embedder import EmbedderDeployment
+from serving.deployments.gateway import GatewayDeployment
+from serving.deployments.reranker import RerankerDeployment
+from serving.deployments.retriever import RetrieverDeployment
+from serving.deployments.router import RouterDeployment
+from serving.deployments.synthesizer import SynthesizerDeployment
+from serving.deployments.verifier import VerifierDeployment
+from serving.settings import DeploymentSettings, Settings, parse
+
+
+def configured(deployment: Deployment, chosen: DeploymentSettings, *, threads: int = 1) -> Deployment:
+    """A deployment with its settings. ``threads`` is the width of its CPU operations.
+
+    Ray sets ``OMP_NUM_THREADS=1`` in workers unless ``runtime_env`` says otherwise.
+    """
+    environment = {
+        "OMP_NUM_THREADS": str(threads),
+        "TOKENIZERS_PARALLELISM": "false",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    return deployment.options(
+        num_replicas=chosen.num_replicas,
+        max_ongoing_requests=chosen.max_ongoing_requests,
+        max_queued_requests=chosen.max_queued_requests,
+        health_check_period_s=chosen.health_check_period_s,
+        health_check_timeout_s=chosen.health_check_timeout_s,
+        graceful_shutdown_timeout_s=chosen.graceful_shutdown_timeout_s,
+        graceful_shutdown_wait_loop_s=0.5,
+        ray_actor_options={
+            "num_cpus": chosen.num_cpus,
+            "num_gpus": chosen.num_gpus,
+            "runtime_env": {"env_vars": environment},
+        },
+    )
+
+
+def application(settings: Settings) -> Application:
+    """Binds the seven deployments: Gateway → Router → Retriever, Embedder, Reranker, Verifier, Synthesizer."""
+    chosen, models = settings.deployments, settings.models
+    embedder = configured(EmbedderDeployment, chosen.embedder, threads=models.embedder.threads).bind(settings)
+    retriever = configured(RetrieverDeployment, chosen.retriever).bind(settings, embedder)
+    reranker = configured(RerankerDeployment, chosen.reranker, threads=models.reranker.threads).bind(settings, embedder)
+    verifier = configured(VerifierDeployment, chosen.verifier, threads=models.verifier.threads).bind(settings)
+    synthesizer = configured(SynthesizerDeployment, chosen.synthesizer, threads=models.synthesizer.threads)
+    router = configured(RouterDeployment, chosen.router).bind(
+        settings,
+        retriever=retriever,
+        embedder=embedder,
+        reranker=reranker,
+        verifier=verifier,
+        synthesizer=synthesizer.bind(settings),
+    )
+    return configured(GatewayDeployment, chosen.gateway).bind(settings, router)
+
+
+def build(args: dict[str, Any]) -> Application:
+    """What a Serve file's ``import_path`` names. Raises :class:`~serving.settings.SettingsError`."""
+    return application(parse(args))

@@ -1,0 +1,27 @@
+"""What every model deployment does the same way: count its calls, warm up before it is ready, report health."""
+
+from __future__ import annotations
+
+import time
+
+from serving.answer.types import Deadline
+
+WARM_UP_S = 300.0
+
+
+def deadline_in(timeout_s: float) -> Deadline:
+    """A deadline on this process's clock, from the seconds that were left when the call was sent."""
+    return Deadline.after(timeout_s, time.monotonic)
+
+
+class ModelDeployment:
+    """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
+
+    def __init__(self) -> None:
+        self._calls = 0
+
+    def _count(self) -> None:
+        self._calls += 1
+
+    async def calls(self) -> int:
+        return self._calls

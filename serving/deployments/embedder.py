@@ -1,0 +1,31 @@
+"""The Embedder deployment: sentence embeddings for queries, and for the reranker that scores with them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from ray import serve
+
+from models.catalog import Catalog
+from models.embedder import Embedder
+from serving.deployments.base import ModelDeployment, deadline_in
+from serving.settings import Settings
+
+
+@serve.deployment(name="Embedder")
+class EmbedderDeployment(ModelDeployment):
+    async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
+        super().__init__()
+        chosen = settings.models.embedder
+        self._embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads)
+        await self._embedder.warm_up()
+
+    async def embed(self, texts: list[str], *, timeout_s: float, query: bool = False) -> NDArray[np.float32]:
+        self._count()
+        return await self._embedder.embed(texts, deadline=deadline_in(timeout_s), query=query)
+
+    async def name(self) -> str:
+        return self._embedder.name
+
+    async def __del__(self) -> None:
+        self._embedder.close()

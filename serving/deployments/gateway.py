@@ -1,0 +1,57 @@
+"""The Gateway deployment: the HTTP API in front of the Router."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from serving.answer.errors import DeadlineExceededError
+from serving.answer.types import Passage
+from serving.answer.wire import Answer
+from serving.deployments.base import deadline_in
+from serving.deployments.handles import call
+from serving.gateway.http import create_api
+from serving.settings import Settings
+
+
+class RouterBackend:
+    """The gateway's backend over the Router's handle."""
+
+    def __init__(self, router: DeploymentHandle) -> None:
+        self._router = router
+
+    async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
+        response = self._router.answer.remote(question, request_id=request_id, timeout_s=timeout_s)
+        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
+        response = self._router.search.remote(query, limit, timeout_s=timeout_s)
+        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def ready(self) -> dict[str, bool]:
+        try:
+            return await call(self._router.ready.remote(), "router", deadline_in(READY_S))
+        except DeadlineExceededError:
+            return {"router": False}
+
+
+GRACE_S = 2.0
+"""The Router keeps the deadline and can still answer with what was proven; the gateway waits this much longer."""
+READY_S = 5.0
+
+
+@serve.deployment(name="Gateway")
+@serve.ingress()
+class GatewayDeployment:
+    def __init__(self, settings: Settings, router: DeploymentHandle) -> None:
+        self._settings = settings
+        self._backend = RouterBackend(router)
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        return create_api(
+            self._backend,
+            default_timeout_s=self._settings.timeout_s,
+            max_body_bytes=self._settings.max_body_bytes,
+            max_question_chars=self._settings.answer.max_question_chars,
+        )

@@ -1,0 +1,160 @@
+"""The Router deployment: every call passes its gate. It holds classifier, monitor, engine and all handles."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+
+from models.catalog import Catalog
+from models.tokens import TokenizerCounter
+from serving.answer.engine import Engine
+from serving.answer.errors import InvalidQuestionError, UnavailableError
+from serving.answer.escalation import EscalationMonitor
+from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
+from serving.answer.prompt import messages
+from serving.answer.reference import RareWordRelevance
+from serving.answer.routing import RuleClassifier
+from serving.answer.seams import Generation, Pair, Parts
+from serving.answer.types import Passage, Route, Routing
+from serving.answer.wire import Answer, Versions
+from serving.deployments.base import WARM_UP_S, deadline_in
+from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
+from serving.settings import Settings
+
+log = logging.getLogger("ray.serve")
+
+ROUTER_NAME = "rules"
+RETRY_S = 2.0
+
+
+@serve.deployment(name="Router")
+class RouterDeployment:
+    async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
+        self._settings = settings
+        self._handles = handles
+        folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
+        self._parts = Parts(
+            classifier=RuleClassifier(),
+            retriever=RemoteRetriever(handles["retriever"]),
+            reranker=RemoteReranker(handles["reranker"]),
+            synthesizer=RemoteSynthesizer(handles["synthesizer"]),
+            verifier=RemoteVerifier(handles["verifier"]),
+            relevance=RareWordRelevance(),
+            counter=TokenizerCounter(folder),
+        )
+        gate = settings.gate
+        self._gate = Gate(
+            {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},
+            time.monotonic,
+        )
+        self._monitor = EscalationMonitor(
+            time.monotonic, window_s=gate.escalation_window_s, alarm_above=gate.escalation_alarm
+        )
+        self._warm: dict[str, bool] = dict.fromkeys((*handles, "index"), False)
+        self._engine: Engine | None = None
+        self._warming = asyncio.create_task(self._warm_up())
+
+    async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
+        """Answers one question, inside a permit of its route's kind."""
+        engine = self._ready_engine()
+        deadline = deadline_in(timeout_s)
+        routing = await engine.route(question, deadline=deadline)
+        self._watch(routing)
+        window = self._settings.answer.window_tokens
+        async with self._gate.admit(
+            Kind(routing.route.value),
+            ceilings={Kind.SEARCH: 0, Kind.SINGLE_PASS: window, Kind.AGENTIC: window},
+            wait_s=min(self._settings.gate.wait_s, deadline.remaining()),
+            when_spent=WhenAgenticIsSpent(self._settings.gate.when_agentic_is_spent),
+        ) as permit:
+            answer = await engine.ask(
+                question,
+                request_id=request_id,
+                deadline=deadline,
+                routing=routing,
+                granted=Route(permit.kind.value),
+            )
+            permit.settle(answer.usage.prompt_tokens + answer.usage.completion_tokens)
+            return answer
+
+    async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
+        """BM25 results, inside a permit of kind ``search``. No model is touched."""
+        if not query.strip():
+            raise InvalidQuestionError("the query is empty; send some text in `query`")
+        deadline = deadline_in(timeout_s)
+        wait_s = min(self._settings.gate.wait_s, deadline.remaining())
+        async with self._gate.permit(Kind.SEARCH, tokens=0, wait_s=wait_s):
+            return list(await self._parts.retriever.lexical(query, limit, deadline=deadline))
+
+    async def ready(self) -> dict[str, bool]:
+        """Each part, and whether it has answered a warm-up."""
+        return dict(self._warm)
+
+    async def calls(self) -> dict[str, int]:
+        """How often each model was asked since its replica started."""
+        models = [name for name in self._handles if name != "retriever"]
+        return {name: await self._handles[name].calls.remote() for name in models}
+
+    def _ready_engine(self) -> Engine:
+        if self._engine is None:
+            cold = ", ".join(name for name, warm in self._warm.items() if not warm)
+            raise UnavailableError(f"still warming up: {cold}; ask again when /readyz says so", retry_after_s=RETRY_S)
+        return self._engine
+
+    def _watch(self, routing: Routing) -> None:
+        self._monitor.record(routing.route)
+        if self._monitor.alarmed:
+            log.warning(
+                "escalation rate %.2f is above its alarm; the last cue was %s", self._monitor.rate(), routing.cue
+            )
+
+    async def _warm_up(self) -> None:
+        """Asks every part something, until each has answered; then questions are taken."""
+        passage = Passage(id="warm-up", text="A list keeps its items in order.", title="list")
+        prompt = messages("What does a list keep?", [(1, passage)], secrets.token_hex(4))
+        probe = Generation(prompt, f"warm-up-{secrets.token_hex(4)}", max_tokens=4, grammar="(?:yes|no)")
+
+        async def write() -> None:
+            async for _ in self._parts.synthesizer.generate(probe, deadline=deadline_in(WARM_UP_S)):
+                pass
+
+        asks: dict[str, Callable[[], Awaitable[Any]]] = {
+            "embedder": lambda: self._handles["embedder"].embed.remote(["list"], timeout_s=WARM_UP_S),
+            "reranker": lambda: self._parts.reranker.score("list", [passage.text], deadline=deadline_in(WARM_UP_S)),
+            "verifier": lambda: self._parts.verifier.verify(
+                [Pair(passage.text, "A list keeps order.")], deadline=deadline_in(WARM_UP_S)
+            ),
+            "synthesizer": write,
+            "retriever": lambda: self._parts.retriever.lexical("list", 1, deadline=deadline_in(WARM_UP_S)),
+            "index": self._parts.retriever.version,
+        }
+        await asyncio.gather(*(self._warm_one(name, ask) for name, ask in asks.items()))
+        self._engine = Engine(
+            self._parts,
+            self._settings.answer,
+            await self._versions(),
+            clock=time.monotonic,
+            now=lambda: datetime.now(UTC),
+            nonce=lambda: secrets.token_hex(4),
+        )
+
+    async def _warm_one(self, name: str, ask: Callable[[], Awaitable[Any]]) -> None:
+        while not self._warm[name]:
+            try:
+                await ask()
+                self._warm[name] = True
+            except Exception as error:
+                log.warning("%s did not answer its warm-up: %s", name, translate(error, name))
+                await asyncio.sleep(RETRY_S)
+
+    async def _versions(self) -> Versions:
+        names = {name: await self._handles[name].name.remote() for name in ("synthesizer", "reranker", "verifier")}
+        return Versions(settings=self._settings.version, router=ROUTER_NAME, **names)

@@ -1,0 +1,181 @@
+"""Checking claims: what may be shown, what is dropped, and for which reason."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serving.answer.citations import parse
+from serving.answer.errors import UnavailableError
+from serving.answer.guards import reject
+from serving.answer.reference import OverlapVerifier, RareWordRelevance, rarer_words
+from serving.answer.seams import Pair
+from serving.answer.types import Deadline, Judged, Passage, Reason
+from serving.answer.verification import check, correct, decompose
+from tests.unit.answer.fakes import FakeClock, FakeRelevance, FakeVerifier
+
+PASSAGES = [
+    Passage(id="a", title="Eiffel Tower", text="The tower was built in 1889. It is 330 metres tall."),
+    Passage(id="b", title="Louvre", text="The museum is in Paris. It opened in 1793."),
+    Passage(id="c", title="Seine", text="The river does not freeze."),
+]
+DEADLINE = Deadline.after(10, FakeClock())
+
+
+async def judge(reply: str, verifier: FakeVerifier | OverlapVerifier, relevance: FakeRelevance | None = None) -> list[Judged]:
+    decomposed = decompose(parse(reply, len(PASSAGES)))
+    checked = await check(
+        [s.claim for s in decomposed.checkable],
+        PASSAGES,
+        question="?",
+        verifier=verifier,
+        relevance=relevance or FakeRelevance(),
+        deadline=DEADLINE,
+    )
+    return list(checked.judged)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("It has no source.", Reason.UNCITED),
+        ("Shall I go on [1]?", Reason.NOT_A_CLAIM),
+        ("# A heading [1]", Reason.NOT_A_CLAIM),
+        ("| a | b [1] |", Reason.NOT_A_CLAIM),
+        ("```\ncode\n```", Reason.NOT_A_CLAIM),
+        ("It stands, you know [1].", None),
+        ("It is [1].", Reason.NOT_A_CLAIM),
+        ("It was built [7].", Reason.FABRICATED_CITATION),
+    ],
+)
+def test_what_is_not_worth_checking(reply: str, reason: Reason | None) -> None:
+    decomposed = decompose(parse(reply, 3))
+    assert [why for _, why in decomposed.dropped] == ([reason] if reason else [])
+    assert len(decomposed.checkable) == (0 if reason else 1)
+
+
+def test_a_repeated_claim_is_dropped() -> None:
+    decomposed = decompose(parse("The tower stands [1]. The tower stands [1].", 3))
+    assert [why for _, why in decomposed.dropped] == [Reason.REPEATED]
+
+
+async def test_any_cited_passage_that_entails_suffices_and_the_rest_are_pruned() -> None:
+    (judged,) = await judge("The tower stands tall [1][2][3].", FakeVerifier({"tower": "museum"}))
+    assert judged.proven
+    assert [citation.chunk for citation in judged.citations] == [1]
+
+
+async def test_evidence_split_over_passages_is_tried_on_the_cited_set() -> None:
+    class FakeJointVerifier(FakeVerifier):
+        def _verdict(self, pair: Pair):  # type: ignore[no-untyped-def]
+            both = "tower" in pair.premise and "museum" in pair.premise
+            return FakeVerifier()._verdict(pair) if both else FakeVerifier({})._verdict(pair)
+
+    (judged,) = await judge("Tower and museum stand [1][2].", FakeJointVerifier())
+    assert [citation.chunk for citation in judged.citations] == [0, 1]
+
+
+async def test_a_claim_no_passage_entails_is_not_entailed() -> None:
+    (judged,) = await judge("The tower is old [1].", FakeVerifier({}))
+    assert judged.reason is Reason.NOT_ENTAILED
+    assert judged.citations == ()
+
+
+async def test_only_cited_passages_are_asked_about() -> None:
+    verifier = FakeVerifier()
+    await judge("The museum opened [2].", verifier)
+    assert [pair.premise.splitlines()[0] for pair in verifier.pairs] == ["Louvre"]
+    assert "It opened in 1793." in verifier.pairs[0].premise
+
+
+async def test_guards_reject_before_the_verifier_is_asked() -> None:
+    verifier = FakeVerifier()
+    judged = await judge("The tower was built in 1899 [1]. The river freezes not, see sys.path [3].", verifier)
+    assert [one.reason for one in judged] == [Reason.NUMBER_MISMATCH, Reason.NAME_MISMATCH]
+    assert verifier.pairs == []
+
+
+async def test_an_irrelevant_claim_is_dropped_unasked() -> None:
+    verifier = FakeVerifier()
+    (judged,) = await judge("The tower stands [1].", verifier, FakeRelevance(irrelevant="tower"))
+    assert judged.reason is Reason.IRRELEVANT
+    assert verifier.pairs == []
+
+
+async def test_a_verifier_that_is_down_is_an_incident() -> None:
+    with pytest.raises(UnavailableError):
+        await judge("The tower stands [1].", FakeVerifier(error=UnavailableError("down")))
+
+
+@given(st.lists(st.sampled_from(["tower", "museum"]), max_size=4), st.floats(0, 1))
+async def test_correct_keeps_what_is_entailed_above_the_floor_and_is_verified_only_when_all_is(
+    words: list[str], floor: float
+) -> None:
+    reply = " ".join(f"The {word} stands number {n} [1]." for n, word in enumerate(words))
+    decomposed = decompose(parse(reply, 3))
+    passages = [Passage(id="a", text=f"tower {list(range(9))}")]
+    checked = await check(
+        [s.claim for s in decomposed.checkable],
+        passages,
+        question="?",
+        verifier=FakeVerifier({"tower": "tower"}),
+        relevance=FakeRelevance(),
+        deadline=DEADLINE,
+    )
+    corrected = correct(decomposed, checked.judged, floor=floor)
+    expected = [word for word in words if word == "tower"] if floor <= 0.9 else []
+    assert [s.claim.text.split()[1] for s, _ in corrected.kept] == expected
+    assert corrected.verified == (bool(words) and len(expected) == len(words))
+    assert sum(count for _, count in corrected.dropped) == len(words) - len(expected)
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "reason"),
+    [
+        ("It is 330 m.", "330 metres", None),
+        ("It has 1,000 rooms.", "1000 rooms", None),
+        ("It is 3.5 m.", "It is 3.4 m, or 5.", Reason.NUMBER_MISMATCH),
+        ("Use os.path.join for it.", "os.path.join joins", None),
+        ("Use itertools.chain.", "itertools > chain\nchain joins", None),
+        ("Use itertools.chain.", "itertools\nislice slices", Reason.NAME_MISMATCH),
+        ("Call `read_csv()` first.", "read_csv reads", None),
+        ("It is not safe.", "It is safe.", Reason.NEGATION_MISMATCH),
+        ("It isn't safe.", "It is never safe.", None),
+    ],
+)
+def test_guards(claim: str, evidence: str, reason: Reason | None) -> None:
+    assert reject(claim, evidence) is reason
+
+
+async def test_the_overlap_verifier_counts_content_words() -> None:
+    verifier = OverlapVerifier(0.8)
+    pairs = [
+        Pair("Eiffel Tower\nThe tower was built in 1889.", "The towers were built in 1889."),
+        Pair("The museum opened.", "The tower was built in 1889."),
+        Pair("The museum opened.", "It is."),
+    ]
+    same, other, empty = await verifier.verify(pairs, deadline=DEADLINE)
+    assert (same.reason, same.score) == (Reason.ENTAILED, 1.0)
+    assert (other.reason, other.score) == (Reason.NOT_ENTAILED, 0.0)
+    assert empty.reason is Reason.NOT_ENTAILED
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0, 1.5])
+def test_a_threshold_that_cannot_work_is_refused(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        OverlapVerifier(threshold)
+
+
+async def test_relevance_asks_for_one_of_the_rarer_words() -> None:
+    claims = [s.claim for s in parse("The tower was built in 1889 [1]. It opened in 1793 [2]. It flows [3].", 3).statements]
+    relevance = RareWordRelevance()
+    assert await relevance.relevant("When was the tower built?", claims, PASSAGES, deadline=DEADLINE) == [True, False, False]
+    assert await relevance.relevant("Tell me of the Louvre", claims, PASSAGES, deadline=DEADLINE) == [False, True, False]
+    assert await relevance.relevant("What is it?", claims, PASSAGES, deadline=DEADLINE) == [True, True, True]
+    assert await relevance.relevant("Who won the 1954 chess olympiad?", claims, PASSAGES, deadline=DEADLINE) == [False] * 3
+
+
+def test_a_common_word_does_not_make_a_claim_relevant() -> None:
+    passages = [Passage(id=str(n), text="the museum and its history") for n in range(3)]
+    assert rarer_words("history of quartz", passages) == {"quartz"}

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
-from models.embedder import Embedder
-from models.encoder import PairEncoder
+import numpy as np
+from numpy.typing import NDArray
+
 from serving.answer.types import Deadline
+
+if TYPE_CHECKING:
+    from models.encoder import PairEncoder
+
+
+class Embeds(Protocol):
+    """What turns texts into unit vectors of shape (n, dim): an :class:`~models.embedder.Embedder`, here or remote."""
+
+    async def embed(self, texts: Sequence[str], *, deadline: Deadline, query: bool = False) -> NDArray[np.float32]: ...
 
 
 class CrossEncoderReranker:
@@ -27,11 +38,14 @@ class CrossEncoderReranker:
 
 
 class EmbeddingReranker:
-    """The seam :class:`~serving.answer.seams.Reranker` by the cosine of embeddings; a negative cosine scores 0."""
+    """The seam :class:`~serving.answer.seams.Reranker` by the cosine of embeddings; a negative cosine scores 0.
 
-    def __init__(self, embedder: Embedder) -> None:
+    ``name`` is the embedder's. Needs no torch of its own when the embedder is remote.
+    """
+
+    def __init__(self, embedder: Embeds, name: str) -> None:
         self._embedder = embedder
-        self.name = embedder.name
+        self.name = name
 
     async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
         if not documents:
@@ -40,9 +54,3 @@ class EmbeddingReranker:
         passages = await self._embedder.embed(documents, deadline=deadline)
         # Rounding may take the cosine of equal vectors past 1.
         return [float(score) for score in (passages @ question[0]).clip(0.0, 1.0)]
-
-    async def warm_up(self) -> None:
-        await self._embedder.warm_up()
-
-    def close(self) -> None:
-        self._embedder.close()

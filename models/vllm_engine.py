@@ -7,6 +7,7 @@ vLLM reads its environment while it is imported, so this module is imported afte
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -22,8 +23,10 @@ from vllm.usage.usage_lib import UsageContext
 from vllm.v1.engine.async_llm import AsyncLLM
 from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
+from models.cpu import cpu_flags, resolve_dtype
 from models.errors import GrammarError, ModelUnusableError
-from models.vllm_options import VllmOptions, cpu_flags, resolve_dtype
+from models.leash import Leash
+from models.vllm_options import VllmOptions
 from serving.answer.errors import UnavailableError
 from serving.answer.seams import Generation
 
@@ -43,6 +46,7 @@ class VllmEngine:
         if options.adapter is not None:
             name, folder = options.adapter
             self._adapter = LoRARequest(lora_name=name, lora_int_id=1, lora_path=str(folder))
+        before = {process.pid for process in multiprocessing.active_children()}
         try:
             # The context makes vLLM size its batches for a server.
             self._engine: Any = AsyncLLM.from_engine_args(
@@ -50,6 +54,8 @@ class VllmEngine:
             )
         except (OSError, ValueError, RuntimeError) as error:
             raise ModelUnusableError(f"vLLM cannot load {options.model}: {error}") from error
+        started = {process.pid for process in multiprocessing.active_children()} - before
+        self._leash = Leash([pid for pid in started if pid is not None])
         self.tokenizer: Any = self._engine.get_tokenizer()
 
     @property
@@ -86,6 +92,7 @@ class VllmEngine:
     def close(self) -> None:
         if self._engine is not None:
             self._engine.shutdown(timeout=_SHUTDOWN_S)
+            self._leash.release()
             self._engine = None  # else it shuts down once more while the interpreter is being taken apart
 
 

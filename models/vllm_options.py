@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-
-_CPU_FLAGS = Path("/proc/cpuinfo")
+from models.cpu import Dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +36,6 @@ class VllmOptions:
     patience_s: float = 120.0
 
 
-def resolve_dtype(dtype: Dtype, *, flags: str | None) -> str:
-    """The dtype to ask vLLM for. ``flags`` are the CPU's, None when the model runs on an accelerator.
-
-    A CPU that multiplies bfloat16 in hardware is half again as fast with it as with float32, in less memory; one that
-    does not is several times slower with it.
-    """
-    if dtype != "auto" or flags is None:
-        return dtype
-    return "bfloat16" if {"avx512_bf16", "amx_bf16"} & set(flags.split()) else "float32"
-
-
-def cpu_flags() -> str:
-    """The instruction sets of this machine's CPU, separated by spaces; empty when it does not say."""
-    if not _CPU_FLAGS.is_file():
-        return ""
-    lines = _CPU_FLAGS.read_text().splitlines()
-    return next((line.partition(":")[2] for line in lines if line.startswith(("flags", "Features"))), "")
-
-
 def prepare_environment(options: VllmOptions) -> None:
     """Sets what vLLM reads from the environment. Call before it is imported.
 
@@ -66,7 +44,7 @@ def prepare_environment(options: VllmOptions) -> None:
     """
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # it warns of every tensor it casts
     # With one device the engine process computes itself. By default a CPU gets one more process, which costs memory and
     # start-up time and is bound to half of two cores.
     if options.tensor_parallel_size == 1:

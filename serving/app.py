@@ -50,7 +50,7 @@ def application(settings: Settings) -> Application:
     retriever = configured(RetrieverDeployment, chosen.retriever).bind(settings, embedder)
     reranker = configured(RerankerDeployment, chosen.reranker, threads=models.reranker.threads).bind(settings, embedder)
     verifier = configured(VerifierDeployment, chosen.verifier, threads=models.verifier.threads).bind(settings)
-    synthesizer = configured(SynthesizerDeployment, chosen.synthesizer, threads=models.synthesizer.threads)
+    synthesizer = configured(SynthesizerDeployment, chosen.synthesizer)
     router = configured(RouterDeployment, chosen.router).bind(
         settings,
         retriever=retriever,

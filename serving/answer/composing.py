@@ -21,6 +21,7 @@ from serving.answer.text import dotted_names
 from serving.answer.types import Claim, Clock, Deadline, Judged, Passage, Reason, Span
 
 CUT_SHORT = ("length", "deadline")
+LEAD = 0.15
 _SENTENCE_END = re.compile(r"(?<=[.!?\]。！？])\s+(?=[^\s\[])")
 
 
@@ -111,7 +112,10 @@ class Composer:
         return prompt.quote_grammar(choices, self._policy.max_sentences)
 
     async def _choices(self, question: str, passages: Sequence[Passage], deadline: Deadline) -> list[tuple[int, str]]:
-        """The sentences a reply may quote: those that bear on the question, by their own score and their passage's."""
+        """The sentences a reply may quote, best first: those that bear on the question.
+
+        What counts is a sentence's own score, its passage's, and whether it leads it: the first says what it is about.
+        """
         quotes = quotable(passages, self._policy.max_quotes)
         claims = [Claim(sentence, Span(0, 0), (number - 1,)) for number, sentence in quotes]
         bears = await self._parts.relevance.relevant(question, claims, passages, deadline=deadline)
@@ -120,7 +124,11 @@ class Composer:
             return []
         documents = [f"{passages[number - 1].title}\n{sentence}" for number, sentence in bearing]
         scores = await self._parts.reranker.score(question, documents, deadline=deadline)
-        value = [score + passages[number - 1].score for (number, _), score in zip(bearing, scores, strict=True)]
+        leads = [number not in {before for before, _ in bearing[:at]} for at, (number, _) in enumerate(bearing)]
+        value = [
+            score + passages[number - 1].score + LEAD * lead
+            for (number, _), score, lead in zip(bearing, scores, leads, strict=True)
+        ]
         best = sorted(range(len(bearing)), key=lambda at: -value[at])[: self._policy.max_choices]
         return [bearing[at] for at in best]
 

@@ -41,17 +41,18 @@ def rank(
 ) -> list[Passage]:
     """Passages by the reranker's ``scores``, best first, equals in the order they were retrieved.
 
+    Those that the reranker scores below ``floor`` are left out. For the others
     ``score' = (1 - retrieval_weight) * score + retrieval_weight * retrieved``, where ``retrieved`` is the passage's own
-    score over the best one's. What then scores less than ``floor`` is left out. All in [0, 1].
+    score over the best one's. All in [0, 1].
     """
     best = max((passage.score for passage in passages), default=0.0)
-    blended = [
-        passage.scored(
-            (1.0 - retrieval_weight) * score + retrieval_weight * (passage.score / best if best > 0 else 0.0)
-        )
-        for passage, score in zip(passages, scores, strict=True)
-    ]
-    return sorted((passage for passage in blended if passage.score >= floor), key=lambda passage: -passage.score)
+
+    def blend(passage: Passage, score: float) -> Passage:
+        retrieved = passage.score / best if best > 0 else 0.0
+        return passage.scored((1.0 - retrieval_weight) * score + retrieval_weight * retrieved)
+
+    kept = [blend(passage, score) for passage, score in zip(passages, scores, strict=True) if score >= floor]
+    return sorted(kept, key=lambda passage: -passage.score)
 
 
 def freshen(passages: Sequence[Passage], *, now: datetime, half_life_days: float, weight: float) -> list[Passage]:

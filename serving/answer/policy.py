@@ -46,7 +46,7 @@ class Policy(BaseModel):
     """How much of a passage's score its retrieval score decides, beside the reranker's: above 0 for a reranker that is
     weaker than retrieval where names are concerned, such as the cosine of sentence embeddings."""
     score_floor: Share = 0.0
-    """Passages that score less are noise and are left out before composing."""
+    """Passages that the reranker scores lower are noise and are left out before composing."""
     context_passages: Count = 8
     """Passages that the model is given, at most."""
     agentic_passages: Count = 12
@@ -64,9 +64,9 @@ class Policy(BaseModel):
     grammar: GrammarMode = GrammarMode.QUOTES
     max_quotes: Count = 64
     """Sentences of the passages that are looked at for a ``quotes`` reply."""
-    max_choices: Count = 6
+    max_choices: Annotated[int, Field(ge=1, le=12)] = 4
     """Those that such a reply may choose from: the ones that bear on the question, best first."""
-    max_sentences: Count = 3
+    max_sentences: Annotated[int, Field(ge=1, le=5)] = 2
     """Sentences in a reply, under a grammar."""
     max_reply_tokens: Count = 256
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.0

@@ -22,8 +22,8 @@ _STARTS = re.compile(r"[A-Z0-9`\"'“(]")
 def quotable(passages: Sequence[Passage], limit: int) -> list[tuple[int, str]]:
     """Up to ``limit`` pairs of a passage's number (from 1) and a sentence of it, best passage first, each once.
 
-    White space is collapsed, and a paragraph that ends without a full stop gets one; nothing else is changed. A sentence
-    that would not parse back to itself with its marker (it holds a bracketed number, say) is left out.
+    White space is collapsed, and a paragraph that ends without a full stop gets one; nothing else is changed. A
+    sentence that would not parse back to itself with its marker (it holds a bracketed number, say) is left out.
     """
     quotes: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -52,5 +52,7 @@ def _stands_alone(sentence: str, number: int, passages: int) -> bool:
         return False
     if not _STARTS.match(sentence) or _CODE_LIKE.search(sentence) or len(content_words(sentence)) < _LEAST_WORDS:
         return False
-    reply = parse(with_marker(sentence, number), passages)
-    return [(s.claim.text, s.claim.chunks) for s in reply.statements] == [(sentence, (number - 1,))]
+    # Twice: it must also end where the next one begins, which "…the leftmost x. If…" does not.
+    marked = with_marker(sentence, number)
+    reply = parse(f"{marked} {marked}", passages)
+    return [(s.claim.text, s.claim.chunks) for s in reply.statements] == [(sentence, (number - 1,))] * 2

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
 from serving.answer.prompt import premise
 from serving.answer.seams import Pair
-from serving.answer.text import content_words
+from serving.answer.text import content_words, stemmed_words
 from serving.answer.types import Claim, Deadline, Passage, Reason, Verdict
 
 
@@ -40,19 +41,36 @@ class OverlapVerifier:
         return Verdict(score, Reason.ENTAILED if score >= self._threshold else Reason.NOT_ENTAILED)
 
 
+class Frequencies(Protocol):
+    """How many passages of a corpus hold each of some words."""
+
+    async def __call__(self, words: Sequence[str], *, deadline: Deadline) -> Sequence[int]: ...
+
+
 class RareWordRelevance:
     """A claim bears on a question when it shares at least one of the question's rarer words.
 
-    The rarer words are the half (rounded up) of the question's content words that fewest of the passages hold. A
-    passage's title and headings speak for the claims that cite it: docstrings rarely repeat their subject. A question
-    without a content word is borne on by everything.
+    The rarer words are the half (rounded up) of the question's content words that fewest passages hold. A passage's
+    title and headings speak for the claims that cite it: docstrings rarely repeat their subject. A question without a
+    content word is borne on by everything.
+
+    ``frequencies`` counts in the whole corpus. Without it the passages at hand are counted, which takes the subject
+    that they all share for a common word.
     """
+
+    def __init__(self, frequencies: Frequencies | None = None) -> None:
+        self._frequencies = frequencies
 
     async def relevant(
         self, question: str, claims: Sequence[Claim], passages: Sequence[Passage], *, deadline: Deadline
     ) -> list[bool]:
-        del deadline
-        rare = rarer_words(question, passages)
+        words = asked_about(question)
+        if self._frequencies is None:
+            counts = Counter(stem for passage in passages for stem in set(content_words(premise(passage))))
+            held: Sequence[int] = [counts[stem] for stem in words]
+        else:
+            held = await self._frequencies(list(words.values()), deadline=deadline)
+        rare = rarer_half(list(words), held)
         if not rare:
             return [True] * len(claims)
         heads = [set(content_words(" ".join((passage.title, *passage.heading_path)))) for passage in passages]
@@ -66,9 +84,12 @@ class RareWordRelevance:
 _ASKING = frozenset(content_words("tell explain describe define list name give show purpose mean meaning know please"))
 
 
-def rarer_words(question: str, passages: Sequence[Passage]) -> set[str]:
-    """The rarer half of the question's content words, by how many of the passages hold them."""
-    words = [word for word in dict.fromkeys(content_words(question)) if word not in _ASKING]
-    counts = Counter(word for passage in passages for word in set(content_words(premise(passage))))
-    by_rarity = sorted(words, key=lambda word: counts[word])
-    return set(by_rarity[: (len(words) + 1) // 2])
+def asked_about(question: str) -> dict[str, str]:
+    """The content words of a question in order: stem to word as written, words of the asking left out."""
+    return {stem: word for word, stem in stemmed_words(question) if stem not in _ASKING}
+
+
+def rarer_half(words: Sequence[str], held: Sequence[int]) -> set[str]:
+    """The half of ``words``, rounded up, that are ``held`` by fewest; earlier ones first on a tie."""
+    by_rarity = sorted(range(len(words)), key=lambda at: held[at])
+    return {words[at] for at in by_rarity[: (len(words) + 1) // 2]}

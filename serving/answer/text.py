@@ -43,9 +43,14 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 3 else word
 
 
+def stemmed_words(text: str) -> list[tuple[str, str]]:
+    """The words that carry meaning, normalised, each with its stem, in order, with repeats."""
+    return [(word, stem(word)) for word in _WORD.findall(normalise(text)) if word not in STOP_WORDS]
+
+
 def content_words(text: str) -> list[str]:
     """The stems of the words that carry meaning, in order, with repeats."""
-    return [stem(word) for word in _WORD.findall(normalise(text)) if word not in STOP_WORDS]
+    return [stemmed for _, stemmed in stemmed_words(text)]
 
 
 def numbers(text: str) -> set[str]:

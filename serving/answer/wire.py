@@ -8,8 +8,9 @@ named as such. ``passages`` is the context the model was given, in chunk order.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from serving.answer.types import (
     Citation,
@@ -86,6 +87,11 @@ class GroundingChunk(Wire):
 
     web: WebChunk | None = None
     retrievedContext: RetrievedContext | None = None
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_set(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # As in Gemini's own JSON, the member that does not apply is absent rather than null.
+        return {name: value for name, value in serialise(self).items() if value is not None}
 
 
 class Grounding(Wire):

@@ -61,7 +61,7 @@ def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: 
 
     chosen = settings.models.embedder
     steps.say("loading the embedder")
-    embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads)
+    embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads, dtype=chosen.dtype)
     began = time.perf_counter()
 
     def progress(done: int, total: int | None) -> None:

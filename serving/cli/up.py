@@ -120,7 +120,10 @@ class Server:
         )
         serve.start(proxy_location="HeadOnly", http_options=self._http)
         steps.say("starting Serve: Gateway, Router, Retriever, Embedder, Reranker, Verifier, Synthesizer (vLLM)")
-        serve.run(application(self._settings), name="answer", route_prefix="/", blocking=False, _blocking=False)
+        serve.run_many(
+            [serve.RunTarget(application(self._settings), name="answer", route_prefix="/")],
+            wait_for_applications_running=False,  # waiting is ours, with progress and a reason when it fails
+        )
         self._wait(steps)
 
     def _wait(self, steps: Steps) -> None:

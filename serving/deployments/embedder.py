@@ -17,7 +17,9 @@ class EmbedderDeployment(ModelDeployment):
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
         chosen = settings.models.embedder
-        self._embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads)
+        self._embedder = Embedder(
+            Catalog(settings.home).locate(chosen.model), threads=chosen.threads, dtype=chosen.dtype
+        )
         await self._embedder.warm_up()
 
     async def embed(self, texts: list[str], *, timeout_s: float, query: bool = False) -> NDArray[np.float32]:

@@ -60,6 +60,10 @@ class RemoteRetriever:
         response = self._handle.hybrid.remote(query, limit, timeout_s=deadline.remaining())
         return await call(response, "retriever", deadline)
 
+    async def frequencies(self, words: Sequence[str], *, deadline: Deadline) -> Sequence[int]:
+        response = self._handle.frequencies.remote(list(words), timeout_s=deadline.remaining())
+        return await call(response, "retriever", deadline)
+
     async def version(self) -> str:
         try:
             version: str = await self._handle.version.remote()

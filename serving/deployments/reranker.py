@@ -25,7 +25,7 @@ class RerankerDeployment(ModelDeployment):
             folder = Catalog(settings.home).locate(str(chosen.model))
             self._reranker = CrossEncoderReranker(PairEncoder(folder, threads=chosen.threads, order="settled_first"))
         else:
-            self._reranker = EmbeddingReranker(RemoteEmbedder(embedder))
+            self._reranker = EmbeddingReranker(RemoteEmbedder(embedder), await embedder.name.remote())
         await self._reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))
 
     async def score(self, query: str, documents: list[str], *, timeout_s: float) -> list[float]:

@@ -33,6 +33,9 @@ class RetrieverDeployment:
     async def hybrid(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         return list(await self._retriever.hybrid(query, limit, deadline=deadline_in(timeout_s)))
 
+    async def frequencies(self, words: list[str], *, timeout_s: float) -> list[int]:
+        return list(await self._retriever.frequencies(words, deadline=deadline_in(timeout_s)))
+
     async def version(self) -> str:
         return await self._retriever.version()
 

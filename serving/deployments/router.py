@@ -41,13 +41,14 @@ class RouterDeployment:
         self._settings = settings
         self._handles = handles
         folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
+        retriever = RemoteRetriever(handles["retriever"])
         self._parts = Parts(
             classifier=RuleClassifier(),
-            retriever=RemoteRetriever(handles["retriever"]),
+            retriever=retriever,
             reranker=RemoteReranker(handles["reranker"]),
             synthesizer=RemoteSynthesizer(handles["synthesizer"]),
             verifier=RemoteVerifier(handles["verifier"]),
-            relevance=RareWordRelevance(),
+            relevance=RareWordRelevance(retriever.frequencies),
             counter=TokenizerCounter(folder),
         )
         gate = settings.gate

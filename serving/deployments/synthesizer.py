@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
-from pathlib import Path
 
 from ray import serve
 
@@ -19,16 +19,21 @@ from serving.settings import Settings
 def options_of(settings: Settings) -> VllmOptions:
     """The engine's options, with its model located (and prepared, the first time)."""
     chosen = settings.models.synthesizer
+    catalog = Catalog(settings.home)
+    model = catalog.locate(chosen.model)
+    adapter = catalog.locate(chosen.adapter) if chosen.adapter else None
+    if adapter is not None and chosen.merge_adapter:
+        model, adapter = catalog.merged(model, adapter), None
     return VllmOptions(
-        model=Catalog(settings.home).locate(chosen.model),
+        model=model,
         dtype=chosen.dtype,
         max_model_len=chosen.max_model_len,
         kv_cache_gib=chosen.kv_cache_gib,
         gpu_memory_utilization=chosen.gpu_memory_utilization,
         max_num_seqs=chosen.max_num_seqs,
-        threads=chosen.threads,
+        threads=chosen.threads or max(1, (os.cpu_count() or 2) - 1),
         enforce_eager=chosen.enforce_eager,
-        adapter=(Path(chosen.adapter).name, Path(chosen.adapter)) if chosen.adapter else None,
+        adapter=(adapter.name, adapter) if adapter else None,
         tensor_parallel_size=chosen.tensor_parallel_size,
         patience_s=chosen.patience_s,
     )

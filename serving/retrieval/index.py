@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,10 @@ class HybridIndex:
         hits = self._lexical.search(query, limit)
         found = self._lexical.passages(hit.ordinal for hit in hits)
         return [found[hit.ordinal].scored(hit.score) for hit in hits]
+
+    def frequencies(self, words: Sequence[str]) -> list[int]:
+        """How many passages hold each of ``words``."""
+        return self._lexical.frequencies(words)
 
     def hybrid(self, query: str, query_vector: NDArray[np.floating], limit: int, pool: int) -> list[Passage]:
         """At most ``limit`` passages from the best ``pool`` of each half, fused by rank, best first.

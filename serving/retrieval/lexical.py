@@ -114,6 +114,16 @@ class LexicalReader:
         ordinals = self._ordinals([address for _, address in found])
         return [Hit(ordinal, float(score)) for ordinal, (score, _) in zip(ordinals, found, strict=True)]
 
+    def frequencies(self, asked: Sequence[str]) -> list[int]:
+        """How many passages hold each word; of a word with several parts, the rarest part counts."""
+        return [
+            min((self._holding(term) for term in self._analyser.analyze(" ".join(words(word)))), default=0)
+            for word in asked
+        ]
+
+    def _holding(self, term: str) -> int:
+        return int(self._searcher.search(self._anywhere(term), 1, count=True).count)
+
     def passages(self, ordinals: Iterable[int]) -> dict[int, Passage]:
         """The passages at ``ordinals``, each with its ordinal, in no order."""
         wanted = list(ordinals)

@@ -45,6 +45,12 @@ class IndexRetriever:
                     raise UnavailableError(f"the embedder gave an array of shape {vectors.shape} for one query")
                 return await asyncio.to_thread(self._index.hybrid, query, vectors[0], limit, self._pool)
 
+    async def frequencies(self, words: Sequence[str], *, deadline: Deadline) -> Sequence[int]:
+        """How many passages hold each word. Raises ``DeadlineExceededError`` or ``UnavailableError``."""
+        with _incidents():
+            async with asyncio.timeout(deadline.remaining()):
+                return await asyncio.to_thread(self._index.frequencies, words)
+
     async def version(self) -> str:
         return self._index.generation
 

@@ -74,7 +74,7 @@ async def test_a_deadline_that_has_passed_starts_nothing(embedder: Embedder) -> 
 
 
 async def test_cosine_ranks_what_answers_first(embedder: Embedder) -> None:
-    reranker = EmbeddingReranker(embedder)
+    reranker = EmbeddingReranker(embedder, embedder.name)
     documents = [
         "chain(*iterables) returns elements from the first iterable until it is exhausted, then from the next.",
         "The stock market fell on Tuesday.",

@@ -33,7 +33,9 @@ from tests.unit.answer.fakes import (
 )
 
 PASSAGES = [
-    Passage(id="a", title="Eiffel Tower", text="The tower was built in 1889.", source="tower", url="https://a.example/"),
+    Passage(
+        id="a", title="Eiffel Tower", text="The tower was built in 1889.", source="tower", url="https://a.example/"
+    ),
     Passage(id="b", title="Louvre", text="The museum opened in 1793.", source="museum"),
     Passage(id="c", title="Seine", text="The river flows to the sea.", source="river"),
 ]
@@ -66,9 +68,7 @@ def engine(made: Parts, **policy: Any) -> Engine:
 
 
 async def ask(made: Parts, question: str = "When was the tower built?", seconds: float = 5.0, **policy: Any) -> Answer:
-    return await engine(made, **policy).ask(
-        question, request_id="r1", deadline=Deadline.after(seconds, time.monotonic)
-    )
+    return await engine(made, **policy).ask(question, request_id="r1", deadline=Deadline.after(seconds, time.monotonic))
 
 
 async def test_an_answer_is_proven_cited_marked_and_grounded() -> None:
@@ -175,7 +175,9 @@ async def test_search_touches_no_model() -> None:
 
 async def test_an_agentic_question_runs_a_single_pass_with_a_wider_context_and_says_so() -> None:
     many = [Passage(id=str(n), text=f"The tower number {n} stands.", source=str(n)) for n in range(20)]
-    made = parts("The tower number 0 stands [1].", classifier=FakeClassifier(Route.AGENTIC), retriever=FakeRetriever(many))
+    made = parts(
+        "The tower number 0 stands [1].", classifier=FakeClassifier(Route.AGENTIC), retriever=FakeRetriever(many)
+    )
     answer = await ask(made, context_passages=4, agentic_passages=9)
     assert (answer.route.chosen, answer.route.ran) == (Route.AGENTIC, Route.SINGLE_PASS)
     assert len(answer.passages) == 9
@@ -186,7 +188,9 @@ async def test_an_agentic_question_runs_a_single_pass_with_a_wider_context_and_s
 
 
 async def test_a_cut_reply_loses_its_last_half_sentence() -> None:
-    made = parts(synthesizer=FakeSynthesizer("The tower was built in 1889 [1]. The museum [2] is", finish_reason="length"))
+    made = parts(
+        synthesizer=FakeSynthesizer("The tower was built in 1889 [1]. The museum [2] is", finish_reason="length")
+    )
     answer = await ask(made)
     assert answer.text == "The tower was built in 1889."
     assert answer.truncated

@@ -68,7 +68,9 @@ def test_supports_that_end_together_make_one_run_without_repeats_and_are_left_al
     assert supports == before
 
 
-SENTENCE = st.sampled_from(["It ends.", 'He said "no."', "Pi is 3.14.", "終わりだ。", "Ünïcode 🇯🇵 here!", "Os.path ends."])
+SENTENCE = st.sampled_from(
+    ["It ends.", 'He said "no."', "Pi is 3.14.", "終わりだ。", "Ünïcode 🇯🇵 here!", "Os.path ends."]
+)
 
 
 @given(st.lists(st.tuples(SENTENCE, st.sets(st.integers(0, 2), min_size=1)), min_size=1, max_size=8))

@@ -30,7 +30,9 @@ CHAIN = Passage(
     text="chain(*iterables) --> chain object\n\nReturn a chain object whose .__next__() method returns elements from the\n"
     "first iterable until it is exhausted, then elements from the next.",
 )
-LIST = Passage(id="2", title="list", text="Built-in mutable sequence.\n\nIf no argument is given, a new empty list is made.")
+LIST = Passage(
+    id="2", title="list", text="Built-in mutable sequence.\n\nIf no argument is given, a new empty list is made."
+)
 
 
 def test_the_premise_holds_title_headings_and_text() -> None:
@@ -77,7 +79,7 @@ def test_neutralised_text_holds_no_fence_marker_or_control_token(text: str) -> N
     assert not any(token in safe for token in CONTROL_TOKENS)
 
 
-WORDS = st.lists(st.sampled_from(["the", "chain", "os.path", "it's", "x86", "(a)", "3"]), min_size=1, max_size=6)
+WORDS = st.lists(st.sampled_from(["the", "chain", "os.path", "it's", "x86", "a (b) c", "3"]), min_size=1, max_size=6)
 
 
 @settings(max_examples=60)

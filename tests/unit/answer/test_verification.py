@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from serving.answer.citations import parse
 from serving.answer.errors import UnavailableError
 from serving.answer.guards import reject
-from serving.answer.reference import OverlapVerifier, RareWordRelevance, rarer_words
+from serving.answer.reference import OverlapVerifier, RareWordRelevance, rarer_half
 from serving.answer.seams import Pair
 from serving.answer.types import Deadline, Judged, Passage, Reason
 from serving.answer.verification import check, correct, decompose
@@ -23,7 +25,9 @@ PASSAGES = [
 DEADLINE = Deadline.after(10, FakeClock())
 
 
-async def judge(reply: str, verifier: FakeVerifier | OverlapVerifier, relevance: FakeRelevance | None = None) -> list[Judged]:
+async def judge(
+    reply: str, verifier: FakeVerifier | OverlapVerifier, relevance: FakeRelevance | None = None
+) -> list[Judged]:
     decomposed = decompose(parse(reply, len(PASSAGES)))
     checked = await check(
         [s.claim for s in decomposed.checkable],
@@ -168,14 +172,42 @@ def test_a_threshold_that_cannot_work_is_refused(threshold: float) -> None:
 
 
 async def test_relevance_asks_for_one_of_the_rarer_words() -> None:
-    claims = [s.claim for s in parse("The tower was built in 1889 [1]. It opened in 1793 [2]. It flows [3].", 3).statements]
+    claims = [
+        s.claim for s in parse("The tower was built in 1889 [1]. It opened in 1793 [2]. It flows [3].", 3).statements
+    ]
     relevance = RareWordRelevance()
-    assert await relevance.relevant("When was the tower built?", claims, PASSAGES, deadline=DEADLINE) == [True, False, False]
-    assert await relevance.relevant("Tell me of the Louvre", claims, PASSAGES, deadline=DEADLINE) == [False, True, False]
+    assert await relevance.relevant("When was the tower built?", claims, PASSAGES, deadline=DEADLINE) == [
+        True,
+        False,
+        False,
+    ]
+    assert await relevance.relevant("Tell me of the Louvre", claims, PASSAGES, deadline=DEADLINE) == [
+        False,
+        True,
+        False,
+    ]
     assert await relevance.relevant("What is it?", claims, PASSAGES, deadline=DEADLINE) == [True, True, True]
-    assert await relevance.relevant("Who won the 1954 chess olympiad?", claims, PASSAGES, deadline=DEADLINE) == [False] * 3
+    assert (
+        await relevance.relevant("Who won the 1954 chess olympiad?", claims, PASSAGES, deadline=DEADLINE) == [False] * 3
+    )
 
 
-def test_a_common_word_does_not_make_a_claim_relevant() -> None:
-    passages = [Passage(id=str(n), text="the museum and its history") for n in range(3)]
-    assert rarer_words("history of quartz", passages) == {"quartz"}
+async def test_rarity_is_the_corpus_s_where_it_can_be_asked() -> None:
+    asked: list[str] = []
+
+    async def frequencies(words: Sequence[str], *, deadline: Deadline) -> list[int]:
+        asked.extend(words)
+        return [{"towers": 3, "package": 900}[word] for word in words]
+
+    claims = [s.claim for s in parse("The tower stands [1]. It is a package [2].", 3).statements]
+    relevance = RareWordRelevance(frequencies)
+    assert await relevance.relevant("What is the towers package?", claims, PASSAGES, deadline=DEADLINE) == [True, False]
+    assert asked == ["towers", "package"]
+
+
+@given(st.lists(st.tuples(st.text("abc", min_size=1), st.integers(0, 9)), unique_by=lambda pair: pair[0]))
+def test_the_rarer_half_is_held_by_no_more_than_the_rest(pairs: list[tuple[str, int]]) -> None:
+    words, held = [word for word, _ in pairs], [count for _, count in pairs]
+    rare = rarer_half(words, held)
+    assert len(rare) == (len(words) + 1) // 2
+    assert max((c for w, c in pairs if w in rare), default=0) <= min((c for w, c in pairs if w not in rare), default=9)

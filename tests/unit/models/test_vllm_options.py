@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from models.vllm_options import VllmOptions, cpu_flags, prepare_environment, resolve_dtype
+from models.cpu import cpu_flags, resolve_dtype
+from models.vllm_options import VllmOptions, prepare_environment
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,7 @@ def test_every_byte_outside_claims_is_separator_or_list_syntax(reply: str) -> No
     survivors = [s for s in parsed.statements if s.kind in (Block.PARAGRAPH, Block.ITEM)]
     text, spans = rebuild(survivors)
     data = text.encode()
-    gaps = [data[a:b].decode() for a, b in zip([0, *(s.end for s in spans)], [*(s.start for s in spans), len(data)])]
+    ends, starts = [0, *(s.end for s in spans)], [*(s.start for s in spans), len(data)]
+    gaps = [data[a:b].decode() for a, b in zip(ends, starts, strict=True)]
     for gap in gaps:
         assert all(character in " \n\t-*+•0123456789.)" for character in gap), gap

@@ -1,4 +1,4 @@
-"""The engine over scripted seams: every outcome, every refusal, deadlines, incidents, and that nothing is left running."""
+"""The engine over scripted seams: every outcome, every refusal, deadlines, incidents, and nothing left running."""
 
 from __future__ import annotations
 

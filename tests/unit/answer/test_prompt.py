@@ -1,4 +1,4 @@
-"""How things are put to models: fences, neutralised passages, and grammars whose every string parses to cited claims."""
+"""How things are put to models: fences, neutralised passages, grammars whose every string parses to cited claims."""
 
 from __future__ import annotations
 

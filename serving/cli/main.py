@@ -27,11 +27,29 @@ Config = Annotated[
 Url = Annotated[str, typer.Option(envvar="ANSWER_URL", help="The server to ask.")]
 
 
+# The embedded target is what runs when no file is named. It lies beside the packages in a checkout.
+EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
+
+
 def _settings(config: Path | None) -> tuple[Settings, dict[str, Any]]:
+    if config is None and EMBEDDED.is_file():
+        config = EMBEDDED
     try:
         return load(config) if config else (Settings(), {})
     except SettingsError as error:
         fail(str(error), code=2)
+
+
+def _http_options(document: dict[str, Any], host: str | None, port: int | None) -> dict[str, Any]:
+    """Serve's HTTP options: the file's, then what the command line says instead."""
+    options = document.get("http_options") or {}
+    if not isinstance(options, dict):
+        fail("http_options must hold keys such as host and port", code=2)
+    http = {"host": "127.0.0.1", "port": 8000, **options}
+    http.update({key: value for key, value in (("host", host), ("port", port)) if value is not None})
+    if not isinstance(http["host"], str) or not isinstance(http["port"], int):
+        fail("http_options: host must be text and port a number, such as 127.0.0.1 and 8000", code=2)
+    return http
 
 
 @app.command()
@@ -48,8 +66,7 @@ def up(
     from serving.cli.up import run
 
     settings, document = _settings(config)
-    options = document.get("http_options") or {}
-    http = {"host": host or options.get("host", "127.0.0.1"), "port": port or options.get("port", 8000)}
+    http = _http_options(document, host, port)
     with stdout_for_result() as result:
         try:
             answer = run(settings, http, config=config, question=ask, verbose=verbose)
@@ -102,7 +119,7 @@ def index(
             index_paths(paths, settings, steps)
         else:
             index_installed(settings, steps)
-    except (AnswerError, FileNotFoundError, ValueError) as error:
+    except (AnswerError, OSError, ValueError) as error:
         fail(str(error))
 
 

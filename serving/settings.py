@@ -7,18 +7,28 @@ ignores keys it does not know; we do not.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from serving.answer.policy import Policy
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.expanduser(path)).absolute()  # Path.expanduser raises for a user it cannot find
+
+
+Folder = Annotated[Path, AfterValidator(_absolute)]
+"""A folder on this machine; ``~`` is the user's. Absolute, since replicas run in another working directory."""
 
 
 class SettingsError(ValueError):
@@ -28,14 +38,29 @@ class SettingsError(ValueError):
 class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _complete_parts(cls, given: Any) -> Any:
+        """A part of which some keys are written keeps its own default for the others, not its class's."""
+        if not isinstance(given, dict):
+            return given
+        defaults = {name: field.default for name, field in cls.model_fields.items()}
+        return {
+            name: {**dict(defaults[name]), **part}
+            if isinstance(part, dict) and isinstance(defaults.get(name), BaseModel)
+            else part
+            for name, part in given.items()
+        }
+
 
 def default_home() -> Path:
-    """Where models and indexes are kept: ``ANSWER_HOME``, else ``answer`` in the user's cache folder."""
+    """Where models and indexes are kept: ``ANSWER_HOME``, else ``openindex-answer`` in the user's cache folder."""
     home = os.environ.get("ANSWER_HOME")
     if home:
-        return Path(home).expanduser().absolute()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "openindex-answer"
+        return _absolute(Path(home))
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative one is to be ignored, says the XDG base directory specification.
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "openindex-answer"
 
 
 class SynthesizerSettings(Strict):
@@ -149,11 +174,11 @@ class DeploymentsSettings(Strict):
 
 
 class Settings(Strict):
-    """The whole tree. Every part has a default: ``{}`` is the embedded target."""
+    """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
-    home: Path = Field(default_factory=default_home)
+    home: Folder = Field(default_factory=default_home)
     """Models and the default index are kept here."""
-    index: Path | None = None
+    index: Folder | None = None
     """The index folder; ``home/index`` when not set."""
     models: ModelSettings = ModelSettings()
     answer: Policy = Policy()
@@ -174,38 +199,54 @@ class Settings(Strict):
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")
-    def _window_holds(self) -> Self:
-        length = self.models.synthesizer.max_model_len
-        if self.answer.window_tokens > length:
-            raise ValueError(
-                f"answer.window_tokens is {self.answer.window_tokens}, more than models.synthesizer.max_model_len "
-                f"{length}: set answer.window_tokens to {length}"
-            )
-        needed = self.answer.context_tokens + self.answer.max_reply_tokens + PROMPT_TOKENS
-        if needed > self.answer.window_tokens:
-            share = (
-                self.answer.window_tokens - self.answer.max_reply_tokens - PROMPT_TOKENS
-            ) / self.answer.window_tokens
-            raise ValueError(
-                f"passages, reply and instructions need {needed} tokens, more than answer.window_tokens "
-                f"{self.answer.window_tokens}: set answer.window_fraction to {max(0.0, share):.2f} or less"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _gate_lets_one_through(self) -> Self:
+    def _sizes_agree(self) -> Self:
+        """Names every size that contradicts another. Doing all that the message says gives settings that agree."""
+        faults, window = self._window_faults()
         for name in ("single_pass", "agentic"):
             budget: BudgetSettings = getattr(self.gate, name)
-            if budget.tokens < self.answer.window_tokens:
-                raise ValueError(
-                    f"gate.{name}.tokens is {budget.tokens}: no question fits. "
-                    f"Set it to answer.window_tokens ({self.answer.window_tokens}) or more"
+            if budget.tokens < window:
+                faults.append(
+                    f"gate.{name}.tokens is {budget.tokens}, less than a question may take: "
+                    f"set gate.{name}.tokens to {window} or more"
                 )
+        if faults:
+            raise ValueError("; ".join(faults))
         return self
+
+    def _window_faults(self) -> tuple[list[str], int]:
+        """What is wrong with the window's sizes, and the window once that is put right."""
+        faults: list[str] = []
+        window, length = self.answer.window_tokens, self.models.synthesizer.max_model_len
+        reserved = self.answer.max_reply_tokens + PROMPT_TOKENS
+        if _share_left(min(window, length), reserved) <= 0.0:
+            faults.append(
+                f"instructions and reply need {reserved} tokens, which leaves passages no room in answer.window_tokens "
+                f"{window} and models.synthesizer.max_model_len {length}: set answer.window_tokens to {2 * reserved} "
+                f"and models.synthesizer.max_model_len to {2 * reserved}, or lower answer.max_reply_tokens"
+            )
+            window = 2 * reserved
+        elif window > length:
+            faults.append(
+                f"answer.window_tokens is {window}, more than models.synthesizer.max_model_len {length}: "
+                f"set answer.window_tokens to {length}"
+            )
+            window = length
+        needed = int(window * self.answer.window_fraction) + reserved
+        if needed > window:
+            faults.append(
+                f"passages, instructions and reply need {needed} tokens, more than answer.window_tokens {window}: "
+                f"set answer.window_fraction to {_share_left(window, reserved):.2f} or less"
+            )
+        return faults, window
 
 
 PROMPT_TOKENS = 400
 """Room for the instructions, the question and the fences around passages, in tokens."""
+
+
+def _share_left(window: int, reserved: int) -> float:
+    """The share of a window that passages may fill beside ``reserved`` tokens, in whole hundredths, rounded down."""
+    return math.floor(100 * (window - reserved) / window) / 100
 
 
 def parse(tree: dict[str, Any]) -> Settings:
@@ -213,8 +254,12 @@ def parse(tree: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()]
-        raise SettingsError("; ".join(faults)) from error
+        raise SettingsError("; ".join(map(_said, error.errors()))) from error
+
+
+def _said(fault: ErrorDetails) -> str:
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {message}"
 
 
 def load(path: Path) -> tuple[Settings, dict[str, Any]]:
@@ -223,7 +268,9 @@ def load(path: Path) -> tuple[Settings, dict[str, Any]]:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"{path} does not exist; name a file such as configs/embedded.yaml") from error
-    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is no YAML file: {error}") from error
     applications = document.get("applications") if isinstance(document, dict) else None
     if not isinstance(applications, list) or len(applications) != 1 or not isinstance(applications[0], dict):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import ipaddress
 from typing import Any
 
 import httpx
+from pydantic import ValidationError
 
 from serving.answer.wire import Answer
 
@@ -19,21 +20,29 @@ class ServerError(Exception):
 def ask(url: str, question: str, timeout_s: float) -> Answer:
     """Asks a server. Raises :class:`ServerError`."""
     body = _post(url, "/v1/answer", {"question": question, "timeout_s": timeout_s}, timeout_s)
-    return Answer.model_validate_json(body)
+    try:
+        return Answer.model_validate_json(body)
+    except ValidationError as error:
+        raise ServerError(
+            f"what answers at {url} is no answer engine of this version; name another with --url"
+        ) from error
 
 
 def ready(url: str) -> bool:
     """Whether every model behind ``url`` has answered a warm-up."""
     try:
-        return httpx.get(f"{url}/readyz", timeout=10.0).status_code == httpx.codes.OK
+        response = httpx.get(f"{url}/readyz", timeout=10.0, trust_env=not _is_here(url))
     except httpx.HTTPError:
         return False
+    return response.status_code == httpx.codes.OK
 
 
 def _post(url: str, path: str, body: dict[str, Any], timeout_s: float) -> bytes:
     try:
         # The server keeps the deadline; the client waits a little longer, to hear what came of it.
-        response = httpx.post(f"{url.rstrip('/')}{path}", json=body, timeout=timeout_s + 10.0)
+        response = httpx.post(
+            f"{url.rstrip('/')}{path}", json=body, timeout=timeout_s + 10.0, trust_env=not _is_here(url)
+        )
     except httpx.ConnectError as error:
         raise ServerError(f"no server at {url}; start one with `answer up`, or name another with --url") from error
     except httpx.HTTPError as error:
@@ -45,9 +54,19 @@ def _post(url: str, path: str, body: dict[str, Any], timeout_s: float) -> bytes:
     return response.content
 
 
+def _is_here(url: str) -> bool:
+    """Whether ``url`` is on this machine. A proxy from the environment must not be asked for that."""
+    host = httpx.URL(url).host
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_unspecified
+
+
 def _reason(response: httpx.Response) -> str:
     try:
         error = response.json()["error"]
-    except (json.JSONDecodeError, KeyError, TypeError):
+        return f"{error['message']} ({error['code']}, request {error['request_id']})"
+    except (ValueError, KeyError, TypeError):
         return f"the server answered {response.status_code}: {response.text[:200]}"
-    return f"{error['message']} ({error['code']}, request {error['request_id']})"

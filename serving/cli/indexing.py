@@ -13,6 +13,8 @@ from serving.cli.console import Steps
 from serving.retrieval.manifest import Manifest
 from serving.settings import Settings
 
+LOCK_TIMEOUT_S = 900.0
+
 
 def embedder_name(settings: Settings) -> str:
     """What names the embedder's weights in an index, without loading them."""
@@ -56,11 +58,15 @@ def index_paths(paths: list[Path], settings: Settings, steps: Steps) -> Manifest
 
 
 def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: Steps) -> Manifest:
+    from transformers.utils.logging import disable_progress_bar
+
     from models.embedder import Embedder
     from serving.retrieval.builder import build_index
+    from serving.retrieval.generations import IndexLockedError
 
     chosen = settings.models.embedder
     steps.say("loading the embedder")
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
     embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads, dtype=chosen.dtype)
     began = time.perf_counter()
 
@@ -69,15 +75,23 @@ def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: 
         left = f", {(total - done) / rate:.0f} s left" if total and rate else ""
         steps.every(f"indexed {done}{f' of {total}' if total else ''} passages ({rate:.0f}/s{left})")
 
-    try:
-        manifest = build_index(
+    def build(lock_timeout_s: float) -> Manifest:
+        return build_index(
             passages,
             settings.index_path,
             embedder.encode,
             embedder_name=embedder.name,
             corpus=corpus,
             progress=progress,
+            lock_timeout_s=lock_timeout_s,
         )
+
+    try:
+        try:
+            manifest = build(lock_timeout_s=0.5)
+        except IndexLockedError:
+            steps.say("another process is building this index; waiting for it")
+            manifest = build(lock_timeout_s=LOCK_TIMEOUT_S)
     finally:
         embedder.close()
     took = time.perf_counter() - began

@@ -9,12 +9,13 @@ from rich.text import Text
 
 from serving.answer.types import Outcome
 from serving.answer.wire import Answer, PassageOut
+from serving.cli.console import one_line, printable
 
 _MARKERS = re.compile(r" ?(?:\[\d+\])+")
 
 
 def render(answer: Answer, console: Console) -> None:
-    """Prints the answer. Passage text is printed literally, never as console markup."""
+    """Prints the answer. What passages say is printed literally: never as console markup, never as escape codes."""
     if answer.outcome is Outcome.SEARCH:
         for number, passage in enumerate(answer.passages, start=1):
             print_passage(console, number, passage, excerpt=True)
@@ -22,16 +23,16 @@ def render(answer: Answer, console: Console) -> None:
             console.print(Text("Nothing found."))
         return
     if answer.decline:
-        console.print(Text(answer.decline.message, style="yellow"))
+        console.print(Text(printable(answer.decline.message), style="yellow"))
         if answer.passages:
             console.print(Text("\nFound, without an answer:", style="dim"))
             for number, passage in enumerate(answer.passages[:3], start=1):
                 print_passage(console, number, passage)
         return
-    text = Text(answer.marked_text)
+    text = Text(printable(answer.marked_text))
     for match in _MARKERS.finditer(answer.marked_text):
         text.stylize("bold cyan", match.start(), match.end())
-    console.print(text)
+    console.print(text, soft_wrap=not console.is_terminal)  # what reads a pipe has no width
     console.print()
     for chunk in sorted({citation.chunk for claim in answer.claims for citation in claim.citations}):
         print_passage(console, chunk + 1, answer.passages[chunk])
@@ -48,11 +49,11 @@ def _footer(answer: Answer) -> str:
 def print_passage(console: Console, number: int, passage: PassageOut, *, excerpt: bool = False) -> None:
     """One line (number, title, where from); with ``excerpt``, the beginning of its text under it."""
     line = Text(f"[{number}] ", style="bold cyan")
-    line.append(passage.title or passage.id, style="bold")
+    line.append(one_line(passage.title) or passage.id, style="bold")
     where = passage.url or passage.source_path or passage.source
     if where:
-        line.append(f"  {where}", style="dim")
+        line.append(f"  {one_line(where)}", style="dim")
     console.print(line, soft_wrap=True)
     if excerpt:
-        words = " ".join(passage.text.split())
+        words = one_line(passage.text)
         console.print(Text(f"    {words[:160]}{'…' if len(words) > 160 else ''}"), soft_wrap=True)

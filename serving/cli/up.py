@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
+import io
+import logging
 import os
 import shutil
 import signal
@@ -31,9 +35,14 @@ class Stopped(BaseException):
 
 
 def _stop(signum: int, _frame: FrameType | None) -> None:
-    for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, signal.SIG_IGN)  # stopping is not to be stopped half-way
+    _ignore_signals()
     raise Stopped(signum)
+
+
+def _ignore_signals() -> None:
+    """Stopping is not to be stopped half-way."""
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_IGN)
 
 
 def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
@@ -42,6 +51,8 @@ def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         fail(f"{settings.home} cannot be made ({error.strerror}); set ANSWER_HOME to a folder you can write to")
+    if not os.access(settings.home, os.W_OK | os.X_OK):
+        fail(f"{settings.home} cannot be written to; set ANSWER_HOME to a folder you can write to")
     catalog = Catalog(settings.home)
     chosen = settings.models
     references = [chosen.synthesizer.model, chosen.embedder.model, chosen.reranker.model, chosen.verifier.model]
@@ -75,8 +86,16 @@ def _build_index(settings: Settings, config: Path | None) -> None:
     if config is not None:
         command += ["--config", str(config)]
     environment = {**os.environ, "ANSWER_HOME": str(settings.home)}
-    if subprocess.run(command, env=environment, check=False).returncode:  # noqa: S603 - our own interpreter and module
+    # No thread runs yet, so the hook between fork and exec is safe.
+    done = subprocess.run(command, env=environment, check=False, preexec_fn=_end_with_parent)  # noqa: S603
+    if done.returncode:
         fail("the default index could not be built; the reason stands above")
+
+
+def _end_with_parent() -> None:
+    """Linux ends this process when its parent dies, however it dies: nobody would wait for what it builds."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def check_port(host: str, port: int) -> None:
@@ -98,6 +117,7 @@ class Server:
         self._settings = settings
         self._http = http
         self._verbose = verbose
+        self.started = False
         self.url = f"http://{http['host']}:{http['port']}"
 
     def start(self, steps: Steps) -> None:
@@ -110,6 +130,9 @@ class Server:
 
         from serving.app import application
 
+        if not self._verbose:
+            logging.getLogger("ray.serve").setLevel(logging.WARNING)  # importing Serve sets it to INFO
+        self.started = True
         ray.init(
             address="local",  # a cluster of our own: another one on this machine is neither joined nor stopped
             num_cpus=max(2, os.cpu_count() or 2),
@@ -145,15 +168,22 @@ class Server:
         raise AnswerError(f"not ready after {READY_TIMEOUT_S:.0f} s; run again with --verbose to see what is slow")
 
     def stop(self) -> None:
-        """Stops Serve (each deployment shuts its engine down) and Ray."""
+        """Stops Serve (each deployment shuts its engine down) and Ray. Does nothing when they were not started."""
+        if not self.started:
+            return
         import ray
         from ray import serve
 
-        if ray.is_initialized():
+        # The driver prints what the cluster reports, and Serve's controller reports its own end as a failed task. Our
+        # own words go to stderr, and a failure to stop is raised: nothing but that is kept back.
+        hushed = contextlib.nullcontext() if self._verbose else contextlib.redirect_stdout(io.StringIO())
+        with hushed:
             try:
-                serve.shutdown()
+                if ray.is_initialized():
+                    serve.shutdown()
             finally:
                 ray.shutdown()
+                self.started = False
 
 
 def _cause(status: Any) -> str:
@@ -191,5 +221,7 @@ def run(
         steps.say("stopping")
         return None
     finally:
-        server.stop()
-        steps.say("stopped")
+        _ignore_signals()
+        if server.started:
+            server.stop()
+            steps.say("stopped")

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from ray.exceptions import RayActorError, RayTaskError
-from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError, RequestCancelledError
+from ray.exceptions import RayError, RayTaskError, TaskCancelledError
+from ray.serve.exceptions import BackPressureError, RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from serving.answer.errors import AnswerError, DeadlineExceededError, OverloadedError, UnavailableError
@@ -25,15 +25,15 @@ T = TypeVar("T")
 
 def translate(error: BaseException, part: str) -> BaseException:
     """The typed error for what a call to ``part`` raised."""
-    if isinstance(error, RayTaskError) and isinstance(error.cause, AnswerError):
-        return error.cause
+    while isinstance(error, RayTaskError) and isinstance(error.cause, AnswerError | RayError | RayServeException):
+        error = error.cause  # one for each process that it came through
     if isinstance(error, AnswerError):
         return error
     if isinstance(error, BackPressureError):
         return OverloadedError(f"the {part} has too much waiting; come back later", retry_after_s=1.0)
-    if isinstance(error, RequestCancelledError):
+    if isinstance(error, TaskCancelledError):
         return asyncio.CancelledError()
-    if isinstance(error, RayTaskError | RayActorError | DeploymentUnavailableError):
+    if isinstance(error, RayError | RayServeException):
         return UnavailableError(f"the {part} is not available")
     return error
 
@@ -42,6 +42,8 @@ async def call(awaitable: Awaitable[T], part: str, deadline: Deadline) -> T:
     """Awaits a handle's response until the deadline, with typed errors. The call is cancelled when time is up."""
     try:
         return await asyncio.wait_for(awaitable, deadline.remaining())
+    except RayError as error:
+        raise translate(error, part) from error  # also what is a ``TimeoutError`` over there: not our deadline
     except TimeoutError as error:
         raise DeadlineExceededError(f"the deadline passed while waiting for the {part}") from error
     except Exception as error:

@@ -59,7 +59,7 @@ class RouterDeployment:
         self._monitor = EscalationMonitor(
             time.monotonic, window_s=gate.escalation_window_s, alarm_above=gate.escalation_alarm
         )
-        self._warm: dict[str, bool] = dict.fromkeys((*handles, "index"), False)
+        self._warm: dict[str, bool] = dict.fromkeys((*handles, "index", "router"), False)
         self._engine: Engine | None = None
         self._warming = asyncio.create_task(self._warm_up())
 
@@ -138,6 +138,10 @@ class RouterDeployment:
             "index": self._parts.retriever.version,
         }
         await asyncio.gather(*(self._warm_one(name, ask) for name, ask in asks.items()))
+        await self._warm_one("router", self._open)
+
+    async def _open(self) -> None:
+        """Makes the engine, once all parts can say what they are: from now on questions are taken."""
         self._engine = Engine(
             self._parts,
             self._settings.answer,

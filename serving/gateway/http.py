@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Annotated, Protocol
 
-from fastapi import FastAPI, Header, Request, Response
+from fastapi import FastAPI, Header, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serving.answer.errors import InvalidQuestionError
 from serving.answer.types import Passage
 from serving.answer.wire import Answer, PassageOut
 from serving.gateway.errors import BodyTooLargeError, ErrorOut, install_error_handlers, request_id_of
@@ -64,25 +66,74 @@ ERRORS: dict[int | str, dict[str, object]] = {
 }
 
 
+class Identity:
+    """Puts the request's id on the response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_of(Request(scope))
+
+        async def send_identified(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["x-request-id"] = request_id
+            await send(message)
+
+        await self._app(scope, receive, send_identified)
+
+
+class BodyLimit:
+    """Refuses a body larger than ``max_bytes``: by its declared length before it is read, else by counting."""
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if _declared_length(request) > self._max_bytes:
+            error = BodyTooLargeError(self._refusal)
+            await ErrorOut.of(error, request_id_of(request)).response(error)(scope, receive, send)
+            return
+        received = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_bytes:
+                # FastAPI turns whatever else is raised while it reads the body into "there was an error parsing it".
+                raise HTTPException(BodyTooLargeError.status, self._refusal)
+            return message
+
+        await self._app(scope, receive_bounded, send)
+
+    @property
+    def _refusal(self) -> str:
+        return f"the body is too large; at most {self._max_bytes} bytes are taken"
+
+
+def _declared_length(request: Request) -> int:
+    try:
+        return int(request.headers.get("content-length", "0"))
+    except ValueError:
+        return 0  # the bytes are counted as they come
+
+
 def create_api(backend: Backend, *, default_timeout_s: float, max_body_bytes: int, max_question_chars: int) -> FastAPI:
     """Builds the API over a backend. Every error is ``{"error": {code, message, request_id, retryable}}``."""
     api = FastAPI(title="OpenIndex Answer", version="1", docs_url="/docs", redoc_url=None)
     install_error_handlers(api)
 
-    @api.middleware("http")
-    async def identify(request: Request, call_next):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        request.state.request_id = request.headers.get("x-request-id") or uuid.uuid4().hex
-        response: Response = await call_next(request)
-        response.headers["x-request-id"] = request.state.request_id
-        return response
-
-    @api.middleware("http")
-    async def bound_body(request: Request, call_next):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        length = request.headers.get("content-length", "0")
-        if length.isdigit() and int(length) > max_body_bytes:
-            error = BodyTooLargeError(f"the body has {length} bytes; at most {max_body_bytes} are taken")
-            return ErrorOut.of(error, request_id_of(request)).response(error)
-        return await call_next(request)
+    api.add_middleware(Identity)
+    api.add_middleware(BodyLimit, max_bytes=max_body_bytes)
 
     @api.post("/v1/answer", responses=ERRORS)
     async def answer(
@@ -93,7 +144,7 @@ def create_api(backend: Backend, *, default_timeout_s: float, max_body_bytes: in
         """Answers a question with proven, cited sentences, or declines."""
         return await backend.answer(
             body.question,
-            request_id=request.state.request_id,
+            request_id=request_id_of(request),
             timeout_s=body.timeout_s or x_request_timeout_seconds or default_timeout_s,
         )
 
@@ -101,7 +152,9 @@ def create_api(backend: Backend, *, default_timeout_s: float, max_body_bytes: in
     async def search(body: SearchRequest) -> SearchResponse:
         """Finds passages by BM25 alone; no model is touched."""
         if len(body.query) > max_question_chars:
-            body = body.model_copy(update={"query": body.query[:max_question_chars]})
+            raise InvalidQuestionError(
+                f"the query has {len(body.query)} characters; at most {max_question_chars} are taken"
+            )
         passages = await backend.search(body.query, body.limit, timeout_s=default_timeout_s)
         return SearchResponse(passages=[PassageOut.of(passage) for passage in passages])
 

@@ -27,8 +27,8 @@ CHAIN = Passage(
     id="1",
     title="itertools.chain",
     heading_path=("itertools", "itertools.chain"),
-    text="chain(*iterables) --> chain object\n\nReturn a chain object whose .__next__() method returns elements from the\n"
-    "first iterable until it is exhausted, then elements from the next.",
+    text="chain(*iterables) --> chain object\n\nReturn a chain object whose .__next__() method returns elements from\n"
+    "the first iterable until it is exhausted, then elements from the next.",
 )
 LIST = Passage(
     id="2", title="list", text="Built-in mutable sequence.\n\nIf no argument is given, a new empty list is made."

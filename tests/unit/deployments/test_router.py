@@ -1,0 +1,126 @@
+"""The Router's warm-up over scripted handles: ready only when every part has answered and the engine is made."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serving.answer.errors import InvalidQuestionError, UnavailableError
+from serving.answer.types import Delta, Reason, Verdict
+from serving.deployments import router as module
+from serving.deployments.router import RouterDeployment
+from serving.settings import Settings
+from tests.unit.gateway.fakes import PASSAGE
+
+
+class FakeCounter:
+    def __init__(self, _folder: Path) -> None:
+        pass
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+class FakePart:
+    """A deployment's handle. Methods named in ``failing`` raise until they are taken out of it."""
+
+    RESULTS: dict[str, Any] = {  # noqa: RUF012 - read only
+        "embed": np.zeros((1, 2), np.float32),
+        "score": [0.5],
+        "verify": [Verdict(1.0, Reason.ENTAILED)],
+        "lexical": [PASSAGE],
+        "version": "generation-1",
+        "name": "a part",
+        "calls": 0,
+    }
+
+    def __init__(self) -> None:
+        self.failing: set[str] = set()
+
+    def options(self, **_: Any) -> FakePart:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        class Method:
+            @staticmethod
+            def remote(*_: Any, **__: Any) -> Any:
+                return self._stream() if name == "generate" else self._respond(name)
+
+        return Method
+
+    async def _respond(self, name: str) -> Any:
+        if name in self.failing:
+            raise UnavailableError("not yet")
+        return self.RESULTS[name]
+
+    async def _stream(self) -> Any:
+        if "generate" in self.failing:
+            raise UnavailableError("not yet")
+        yield Delta("yes", finish_reason="stop")
+
+
+PARTS = ("retriever", "embedder", "reranker", "verifier", "synthesizer")
+
+
+@pytest.fixture
+def parts() -> dict[str, FakePart]:
+    return {name: FakePart() for name in PARTS}
+
+
+@pytest.fixture(autouse=True)
+def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "TokenizerCounter", FakeCounter)
+    monkeypatch.setattr(module.Catalog, "locate", lambda *_, **__: tmp_path)
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
+
+
+async def started(parts: dict[str, FakePart]) -> Any:
+    router = object.__new__(RouterDeployment.func_or_class)
+    await router.__init__(Settings(), **parts)
+    await asyncio.sleep(0.05)
+    return router
+
+
+async def test_it_is_ready_when_every_part_has_answered(parts: dict[str, FakePart]) -> None:
+    router = await started(parts)
+    assert await router.ready() == dict.fromkeys((*PARTS, "index", "router"), True)
+
+
+@pytest.mark.parametrize(
+    ("part", "method", "cold"),
+    [
+        ("embedder", "embed", {"embedder", "router"}),
+        ("reranker", "score", {"reranker", "router"}),
+        ("verifier", "verify", {"verifier", "router"}),
+        ("synthesizer", "generate", {"synthesizer", "router"}),
+        ("retriever", "lexical", {"retriever", "router"}),
+        ("retriever", "version", {"index", "router"}),
+        ("verifier", "name", {"router"}),
+    ],
+)
+async def test_it_waits_for_each_and_says_for_which(
+    parts: dict[str, FakePart], part: str, method: str, cold: set[str]
+) -> None:
+    parts[part].failing.add(method)
+    router = await started(parts)
+    assert {name for name, warm in (await router.ready()).items() if not warm} == cold
+    with pytest.raises(UnavailableError, match="still warming up") as caught:
+        await router.answer("What does chain do?", request_id="r1", timeout_s=5.0)
+    assert all(name in caught.value.message for name in cold)
+    assert caught.value.retry_after_s
+    parts[part].failing.clear()
+    await asyncio.sleep(0.1)
+    assert all((await router.ready()).values())
+
+
+async def test_search_needs_no_model_to_be_ready(parts: dict[str, FakePart]) -> None:
+    parts["synthesizer"].failing.add("generate")
+    router = await started(parts)
+    assert await router.search("chain", 1, timeout_s=5.0) == [PASSAGE]
+    with pytest.raises(InvalidQuestionError):
+        await router.search("  ", 1, timeout_s=5.0)
+    router._warming.cancel()

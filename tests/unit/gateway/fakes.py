@@ -1,0 +1,120 @@
+"""A scripted backend behind the HTTP API, and answers of each outcome for it to give."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route
+from serving.answer.wire import (
+    Answer,
+    CitationOut,
+    ClaimOut,
+    Decline,
+    Dropped,
+    Grounding,
+    GroundingChunk,
+    GroundingSupport,
+    PassageOut,
+    RouteOut,
+    Segment,
+    Spans,
+    Timings,
+    WebChunk,
+)
+
+TEXT = "Chain makes one iterator of many."
+PASSAGE = Passage(
+    id="p1",
+    text="Make one iterator of many iterables.",
+    title="itertools.chain",
+    url="https://docs.example/itertools",
+    source="docs.example",
+    heading_path=("itertools", "chain"),
+    score=0.81,
+)
+
+
+def answered(request_id: str = "r1", *, title: str = PASSAGE.title, text: str = TEXT) -> Answer:
+    """An answer of one proven sentence."""
+    size = len(text.encode())
+    passage = PassageOut.of(PASSAGE).model_copy(update={"title": title})
+    return Answer(
+        request_id=request_id,
+        outcome=Outcome.ANSWERED,
+        text=text,
+        marked_text=f"{text[:-1]} [1].",
+        verified=False,
+        truncated=True,
+        claims=(
+            ClaimOut(
+                text=text,
+                span=Spans(utf8=(0, size), code_point=(0, len(text)), utf16=(0, len(text))),
+                citations=(CitationOut(chunk=0, score=0.93),),
+                reason=Reason.ENTAILED,
+            ),
+        ),
+        grounding=Grounding(
+            groundingChunks=(GroundingChunk(web=WebChunk(uri=str(passage.url), title=title)),),
+            groundingSupports=(
+                GroundingSupport(
+                    segment=Segment(startIndex=0, endIndex=size, text=text),
+                    groundingChunkIndices=(0,),
+                    confidenceScores=(0.93,),
+                ),
+            ),
+        ),
+        dropped=(Dropped(reason=Reason.UNCITED, count=2),),
+        route=RouteOut(chosen=Route.SINGLE_PASS, ran=Route.SINGLE_PASS, cue="question word"),
+        passages=(passage,),
+        timings_ms=Timings(total=1234.0),
+    )
+
+
+def declined(request_id: str = "r1", *, message: str = "The passages do not answer this.") -> Answer:
+    return Answer(
+        request_id=request_id,
+        outcome=Outcome.DECLINED,
+        decline=Decline(reason=DeclineReason.NOT_IN_PASSAGES, message=message),
+        route=RouteOut(chosen=Route.SINGLE_PASS, ran=Route.SINGLE_PASS, cue="question word"),
+        passages=(PassageOut.of(PASSAGE),),
+    )
+
+
+def searched(request_id: str = "r1", *passages: Passage) -> Answer:
+    return Answer(
+        request_id=request_id,
+        outcome=Outcome.SEARCH,
+        route=RouteOut(chosen=Route.SEARCH, ran=Route.SEARCH, cue="a domain"),
+        passages=tuple(PassageOut.of(passage) for passage in passages),
+    )
+
+
+@dataclass
+class FakeBackend:
+    """Gives what it is told to, or raises it, and remembers what it was asked."""
+
+    answer_is: Answer | None = None
+    error: Exception | None = None
+    models: dict[str, bool] = field(default_factory=lambda: {"synthesizer": True, "index": True})
+    asked: list[tuple[str, str, float]] = field(default_factory=list)
+    searched: list[tuple[str, int, float]] = field(default_factory=list)
+
+    async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
+        self.asked.append((question, request_id, timeout_s))
+        await self._fail()
+        return (self.answer_is or answered()).model_copy(update={"request_id": request_id})
+
+    async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
+        self.searched.append((query, limit, timeout_s))
+        await self._fail()
+        return [PASSAGE][:limit]
+
+    async def ready(self) -> dict[str, bool]:
+        await self._fail()
+        return self.models
+
+    async def _fail(self) -> None:
+        await asyncio.sleep(0)
+        if self.error:
+            raise self.error

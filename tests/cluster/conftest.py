@@ -8,12 +8,12 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from serving.cli.console import Steps
 from serving.cli.up import Server, prepare
 from serving.settings import Settings, default_home, load
+from tests.processes import assert_ended, children
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "embedded.yaml"
@@ -32,7 +32,7 @@ def home() -> Path:
     return Path(os.environ.get("ANSWER_TEST_HOME", default_home() / "tests")) / digest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def embedded() -> Settings:
     """The embedded target's settings, models and default index in place."""
     os.environ["ANSWER_HOME"] = str(home())
@@ -41,23 +41,14 @@ def embedded() -> Settings:
     return settings
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(embedded: Settings) -> Iterator[Server]:
     """The embedded target, running. When it has stopped, nothing that it started is left."""
-    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    before = children()
     running = Server(embedded, {"host": "127.0.0.1", "port": free_port()}, verbose=False)
     try:
         running.start(Steps())
         yield running
     finally:
         running.stop()
-    left = [p for p in psutil.Process().children(recursive=True) if p.pid not in before and "tracker" not in name(p)]
-    _, alive = psutil.wait_procs(left, timeout=20)
-    assert not alive, [name(process) for process in alive]
-
-
-def name(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:
-        return ""
+    assert_ended(children() - before)

@@ -23,12 +23,12 @@ from tests.cluster.questions import ANSWERABLE, UNANSWERABLE
 pytestmark = pytest.mark.cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def answers(server: Server) -> dict[str, Answer]:
     return {question.text: ask(server.url, question.text, 60.0) for question in ANSWERABLE}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def answered(answers: dict[str, Answer]) -> list[Answer]:
     return [answer for answer in answers.values() if answer.outcome == "answered"]
 

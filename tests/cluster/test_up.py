@@ -16,7 +16,8 @@ import psutil
 import pytest
 
 from serving.settings import Settings
-from tests.cluster.conftest import CONFIG, ROOT, free_port, name
+from tests.cluster.conftest import CONFIG, ROOT, free_port
+from tests.processes import assert_ended
 
 pytestmark = pytest.mark.cluster
 
@@ -45,14 +46,13 @@ def test_up_serves_until_ctrl_c_and_leaves_nothing(embedded: Settings, tmp_path:
         assert "first iterable until it is exhausted" in plain
         assert "[1] itertools.chain" in plain
         assert "\x1b" not in plain
-        started = psutil.Process(up.pid).children(recursive=True)
+        started = set(psutil.Process(up.pid).children(recursive=True))
         assert len(started) > 8
         os.killpg(up.pid, signal.SIGINT)
         up.wait(60)
         assert up.stdout is not None
         assert up.stdout.read() == b""
-        _, alive = psutil.wait_procs(started, timeout=20)
-        assert not alive, [name(process) for process in alive]
+        assert_ended(started)
         with pytest.raises(httpx.ConnectError):
             httpx.get(f"http://127.0.0.1:{port}/healthz")
     finally:

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def embedder(folder: Path) -> Iterator[Embedder]:
-    made = Embedder(folder, threads=2)
+    made = Embedder(folder, threads=2, dtype="float32")
     yield made
     made.close()
 
@@ -49,6 +49,16 @@ def test_vectors_are_those_of_the_plain_library(folder: Path, embedder: Embedder
     texts = [TEXTS[0], TEXTS[2], TEXTS[3]]
     expected = SentenceTransformer(str(folder), device="cpu").encode(texts, normalize_embeddings=True)
     assert embedder.encode(texts) == pytest.approx(expected, abs=1e-5)
+
+
+def test_bfloat16_gives_nearly_the_same_unit_vectors(folder: Path, embedder: Embedder) -> None:
+    """What ``auto`` chooses where the CPU multiplies it."""
+    half = Embedder(folder, threads=2, dtype="bfloat16")
+    vectors = half.encode(TEXTS)
+    half.close()
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-4)
+    assert (vectors * embedder.encode(TEXTS)).sum(axis=1).min() > 0.999
 
 
 def test_the_end_of_a_long_text_counts(embedder: Embedder) -> None:

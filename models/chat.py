@@ -6,17 +6,16 @@ control tokens taken as plain text, and put in between. ``<|im_end|>`` inside a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 from models.errors import ModelUnusableError
 from models.text import readable
+from models.tokens import is_control
 from serving.answer.types import Message
 
-_CONTROL = re.compile(r"[<\[|].*[>\]|]", re.DOTALL)  # <|im_end|>, </think>, [INST]
 _PLACEHOLDER = "PLACEHOLDER{}OF{}MESSAGES"
 
 
@@ -35,7 +34,7 @@ class ChatEncoder:
         self._frame = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         self._content = _without_control(self._frame)
         self.control: frozenset[int] = frozenset(
-            number for number, token in self._frame.get_added_tokens_decoder().items() if _is_control(token)
+            number for number, token in self._frame.get_added_tokens_decoder().items() if is_control(token)
         )
         self.encode([Message("user", "")])
 
@@ -63,14 +62,10 @@ class ChatEncoder:
         return [*pieces, rest]
 
 
-def _is_control(token: AddedToken) -> bool:
-    return token.special or _CONTROL.fullmatch(token.content) is not None
-
-
 def _without_control(tokenizer: Tokenizer) -> Tokenizer:
     """A copy of ``tokenizer`` that reads control tokens as the characters they are written in."""
     copy = Tokenizer.from_str(tokenizer.to_str())
-    control = [token for token in copy.get_added_tokens_decoder().values() if _is_control(token)]
+    control = [token for token in copy.get_added_tokens_decoder().values() if is_control(token)]
     copy.add_special_tokens([token.content for token in control if not token.special])
     copy.encode_special_tokens = True
     return copy

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from models.errors import ModelNotFoundError
 from models.text import readable
+
+_CONTROL = re.compile(r"[<\[|].*[>\]|]", re.DOTALL)  # <|im_end|>, </think>, [INST]
+
+
+def is_control(token: AddedToken) -> bool:
+    """Whether a token says something of the conversation's form, by its flag or by how it is written."""
+    return token.special or _CONTROL.fullmatch(token.content) is not None
 
 
 class TokenizerCounter:
@@ -20,6 +28,12 @@ class TokenizerCounter:
         self._tokenizer = Tokenizer.from_file(str(path))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+
+    @property
+    def control_tokens(self) -> tuple[str, ...]:
+        """The model's control tokens as they are written, such as ``<|im_end|>``, in the tokenizer's order."""
+        added = sorted(self._tokenizer.get_added_tokens_decoder().items())
+        return tuple(token.content for _, token in added if is_control(token))
 
     def count(self, text: str) -> int:
         """The number of tokens of ``text``, without the special tokens that would frame it."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from serving.answer import citations, grounding
+from serving.answer import grounding
+from serving.answer.admission import Admitted
 from serving.answer.composing import Draft
 from serving.answer.events import Routed
 from serving.answer.policy import MESSAGES
 from serving.answer.types import Clock, DeclineReason, Outcome, Passage, Reason, RefusalCause, Support
-from serving.answer.verification import Corrected
 from serving.answer.wire import (
     Answer,
     CitationOut,
@@ -89,29 +89,28 @@ def declined(
     return _answer(frame, Outcome.DECLINED, passages, decline=decline, dropped=dropped)
 
 
-def answered(frame: Frame, passages: Sequence[Passage], corrected: Corrected, *, truncated: bool) -> Answer:
+def answered(frame: Frame, passages: Sequence[Passage], admitted: Admitted, *, truncated: bool) -> Answer:
     """The answer rebuilt from proven claims, marked and validated. Raises a ``GroundingError`` if it does not hold."""
-    text, spans = citations.rebuild([statement for statement, _ in corrected.kept])
+    text = admitted.text
     supports = [
         Support(
-            span=span,
-            chunks=tuple(citation.chunk for citation in judged.citations),
-            confidences=tuple(citation.score for citation in judged.citations),
+            span=shown.span,
+            chunks=tuple(citation.chunk for citation in shown.judged.citations),
+            confidences=tuple(citation.score for citation in shown.judged.citations),
         )
-        for span, (_, judged) in zip(spans, corrected.kept, strict=True)
+        for shown in admitted.claims
     ]
     metadata = grounding.metadata(text, supports, passages)
     grounding.validate(text, metadata)
+    spans = grounding.spans_in_all_units(text, [shown.span for shown in admitted.claims])
     claims = tuple(
         ClaimOut(
-            text=statement.claim.text,
+            text=shown.statement.claim.text,
             span=in_all_units,
-            citations=tuple(CitationOut.of(citation) for citation in judged.citations),
-            reason=judged.reason,
+            citations=tuple(CitationOut.of(citation) for citation in shown.judged.citations),
+            reason=shown.judged.reason,
         )
-        for in_all_units, (statement, judged) in zip(
-            grounding.spans_in_all_units(text, spans), corrected.kept, strict=True
-        )
+        for in_all_units, shown in zip(spans, admitted.claims, strict=True)
     )
     return _answer(
         frame,
@@ -119,11 +118,11 @@ def answered(frame: Frame, passages: Sequence[Passage], corrected: Corrected, *,
         passages,
         text=text,
         marked_text=grounding.insert(text, supports),
-        verified=corrected.verified and not truncated,
+        verified=admitted.verified and not truncated,
         truncated=truncated,
         claims=claims,
         grounding=metadata,
-        dropped=corrected.dropped,
+        dropped=admitted.dropped,
     )
 
 

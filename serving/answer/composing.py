@@ -1,28 +1,28 @@
 """Composing: the model writes, and each sentence is checked while the next is being written.
 
-What is checked early is a guess at where sentences end; the reply is parsed once, whole, when it is complete, and only
-that parse decides. An early verdict is used when it is about exactly the same claim.
+The reply is parsed as it arrives, once: a statement that the parser gives out is final, so what is checked early is
+what the answer is made of.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from serving.answer import citations, prompt, verification
+from serving.answer import prompt, verification
 from serving.answer.context import order
 from serving.answer.policy import GrammarMode, Policy
 from serving.answer.quotes import quotable
 from serving.answer.seams import Generation, Parts
+from serving.answer.statements import Reply, Statement
+from serving.answer.streaming import Parser
 from serving.answer.text import dotted_names
 from serving.answer.types import Claim, Clock, Deadline, Judged, Passage, Reason, Span
 
 CUT_SHORT = ("length", "deadline")
 LEAD = 0.15
-_SENTENCE_END = re.compile(r"(?<=[.!?\]。！？])\s+(?=[^\s\[])")
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Draft:
     verified_pairs: int = 0
     synthesize_s: float = 0.0
     verify_s: float = 0.0
-    reply: citations.Reply = field(default_factory=lambda: citations.Reply("", ()))
+    reply: Reply = field(default_factory=lambda: Reply("", ()))
     decomposed: verification.Decomposed = field(default_factory=lambda: verification.Decomposed((), ()))
     judged: tuple[Judged, ...] = ()
 
@@ -63,10 +63,12 @@ class Composer:
         parts: Parts,
         policy: Policy,
         clock: Clock,
+        control_tokens: Sequence[str] = prompt.CONTROL_TOKENS,
     ) -> None:
         self._parts = parts
         self._policy = policy
         self._clock = clock
+        self._control_tokens = control_tokens
         self._asked: set[Claim] = set()
         self._checks: list[asyncio.Task[verification.Checked]] = []
 
@@ -84,7 +86,7 @@ class Composer:
             return draft
         numbered = [(rank + 1, passages[rank]) for rank in order(len(passages))]
         request = Generation(
-            messages=prompt.messages(question, numbered, nonce),
+            messages=prompt.messages(question, numbered, nonce, self._control_tokens),
             request_id=request_id,
             max_tokens=self._policy.max_reply_tokens,
             temperature=self._policy.temperature,
@@ -92,7 +94,6 @@ class Composer:
         )
         try:
             await self._write(draft, request, question, passages, deadline)
-            draft.reply = citations.parse(draft.text, len(passages))
             draft.decomposed = _without_cut_tail(verification.decompose(draft.reply), cut_short=draft.cut_short)
             if not draft.declines:
                 await self._judge(draft, question, passages, deadline)
@@ -136,23 +137,23 @@ class Composer:
         self, draft: Draft, request: Generation, question: str, passages: Sequence[Passage], deadline: Deadline
     ) -> None:
         began = self._clock()
-        pending = ""
+        parser = Parser(len(passages))
+        block: list[Statement] = []  # of which the last statement that was given out is
         async with aclosing(self._parts.synthesizer.generate(request, deadline=deadline)) as deltas:  # type: ignore[type-var]
             async for delta in deltas:
                 draft.text += delta.text
                 draft.prompt_tokens = delta.prompt_tokens or draft.prompt_tokens
                 draft.completion_tokens = delta.completion_tokens or draft.completion_tokens
                 draft.finish_reason = delta.finish_reason or draft.finish_reason
-                pending += delta.text
-                ends = [match.end() for match in _SENTENCE_END.finditer(pending)]
-                if ends:
-                    self._check_early(pending[: ends[-1]], question, passages, deadline)
-                    pending = pending[ends[-1] :]
+                if fresh := parser.feed(delta.text):
+                    # A claim may lean on those before it in its block: they are read, but not checked, again.
+                    statements = [*(s for s in block if s.block == fresh[0].block), *fresh]
+                    decomposed = verification.decompose(Reply("", tuple(statements)))
+                    self._start_checks([s.claim for s in decomposed.checkable], question, passages, deadline)
+                    block = [s for s in statements if s.block == fresh[-1].block]
+        parser.finish()
+        draft.reply = parser.reply()
         draft.synthesize_s = self._clock() - began
-
-    def _check_early(self, text: str, question: str, passages: Sequence[Passage], deadline: Deadline) -> None:
-        decomposed = verification.decompose(citations.parse(text, len(passages)))
-        self._start_checks([s.claim for s in decomposed.checkable], question, passages, deadline)
 
     def _start_checks(
         self, claims: Sequence[Claim], question: str, passages: Sequence[Passage], deadline: Deadline
@@ -195,8 +196,8 @@ class Composer:
 
 
 def _key(claim: Claim) -> Claim:
-    """What a verdict depends on: the words and the passages, not where they stand."""
-    return Claim(claim.text, claim.span._replace(start=0, end=0), claim.chunks)
+    """What a verdict depends on: the words, their context and the passages, not where they stand."""
+    return Claim(claim.text, Span(0, 0), claim.chunks, context=claim.context)
 
 
 def _without_cut_tail(decomposed: verification.Decomposed, *, cut_short: bool) -> verification.Decomposed:

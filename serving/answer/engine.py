@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from serving.answer import assembling, context, prompt, verification
+from serving.answer.admission import admit
 from serving.answer.composing import Composer, Draft
 from serving.answer.errors import DeadlineExceededError, InvalidQuestionError
 from serving.answer.events import Event, Finished, Found, Proven, Routed, Withheld
@@ -36,6 +37,8 @@ class Engine:
     """Answers questions. Safe to share between concurrent questions.
 
     ``clock`` gives seconds, ``now`` the date for freshness, ``nonce`` a fresh unguessable string a request.
+    ``control_tokens`` are what no passage or question may write in the prompt: the default list, and whatever the
+    served model's tokenizer has beyond it.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Engine:
         clock: Clock,
         now: Callable[[], datetime],
         nonce: Callable[[], str],
+        control_tokens: Sequence[str] = prompt.CONTROL_TOKENS,
     ) -> None:
         self._parts = parts
         self._policy = policy
@@ -54,6 +58,7 @@ class Engine:
         self._clock = clock
         self._now = now
         self._nonce = nonce
+        self._control_tokens = tuple(control_tokens)
 
     async def route(self, question: str, *, deadline: Deadline) -> Routing:
         """Validates the question and chooses its route. No model runs. Raises :class:`InvalidQuestionError`."""
@@ -128,13 +133,13 @@ class Engine:
         if not passages:
             yield Finished(assembling.declined(frame, passages, DeclineReason.NOTHING_RETRIEVED))
             return
-        composer = Composer(self._parts, self._policy, self._clock)
+        composer = Composer(self._parts, self._policy, self._clock, self._control_tokens)
         draft = await composer.compose(
             question, passages, nonce=self._nonce(), request_id=request_id, deadline=deadline
         )
         watch.record("synthesize", draft.synthesize_s)
         watch.record("verify", draft.verify_s)
-        for event in self._settle(frame, passages, draft, deadline):
+        for event in self._settle(frame, question, passages, draft, deadline):
             yield event
 
     async def _context(
@@ -159,15 +164,19 @@ class Engine:
         kept = context.budget(
             context.consolidate(ranked, per_source=policy.per_source),
             counter=self._parts.counter,
-            render=_render,
+            render=self._render,
             tokens=policy.context_tokens,
             limit=policy.agentic_passages if route is Route.AGENTIC else policy.context_passages,
         )
         watch.lap("rerank")
         return kept
 
+    def _render(self, number: int, passage: Passage) -> str:
+        # Counted with a nonce of the real one's length: the budget holds for what the prompt will say.
+        return prompt.render(number, passage, "0" * 8, self._control_tokens)
+
     def _settle(
-        self, frame: assembling.Frame, passages: Sequence[Passage], draft: Draft, deadline: Deadline
+        self, frame: assembling.Frame, question: str, passages: Sequence[Passage], draft: Draft, deadline: Deadline
     ) -> list[Event]:
         """Decides what became of a draft: answered, declined, refused, or too late."""
         frame = frame.used(draft)
@@ -177,20 +186,16 @@ class Engine:
             cause = RefusalCause.FABRICATED_CITATION
             return [Finished(assembling.declined(frame, passages, DeclineReason.REFUSED, cause))]
         corrected = verification.correct(draft.decomposed, draft.judged, floor=self._policy.confidence_floor)
-        if not corrected.kept and (draft.finish_reason == "deadline" or deadline.passed):
+        admitted = admit(draft.reply, corrected, passages, question)
+        if not admitted.claims and (draft.finish_reason == "deadline" or deadline.passed):
             raise DeadlineExceededError("the deadline passed before a claim was proven; allow more time")
         if not draft.cites:
             return [Finished(assembling.declined(frame, passages, DeclineReason.REFUSED, RefusalCause.UNGROUNDED))]
-        withheld: list[Event] = [Withheld(reason, count) for reason, count in corrected.dropped]
-        if not corrected.kept:
+        withheld: list[Event] = [Withheld(reason, count) for reason, count in admitted.dropped]
+        if not admitted.claims:
             reason = DeclineReason.NOTHING_PROVEN
-            return [*withheld, Finished(assembling.declined(frame, passages, reason, dropped=corrected.dropped))]
-        proven: list[Event] = [Proven(s.claim.text, judged.citations) for s, judged in corrected.kept]
+            return [*withheld, Finished(assembling.declined(frame, passages, reason, dropped=admitted.dropped))]
+        proven: list[Event] = [Proven(shown.statement.claim.text, shown.judged.citations) for shown in admitted.claims]
         truncated = draft.cut_short or deadline.passed
-        answer = assembling.answered(frame, passages, corrected, truncated=truncated)
+        answer = assembling.answered(frame, passages, admitted, truncated=truncated)
         return [*proven, *withheld, Finished(answer)]
-
-
-def _render(number: int, passage: Passage) -> str:
-    # Counted with a nonce of the real one's length: the budget holds for what the prompt will say.
-    return prompt.render(number, passage, "0" * 8)

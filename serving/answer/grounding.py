@@ -6,7 +6,7 @@ count otherwise get code-point and UTF-16 offsets beside them, under their own n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from serving.answer.errors import (
     EmptySupportError,
@@ -26,6 +26,8 @@ from serving.answer.wire import (
     Spans,
     WebChunk,
 )
+
+_LONGEST_CLOSING = 64
 
 
 def spans_in_all_units(text: str, spans: Sequence[Span]) -> list[Spans]:
@@ -53,35 +55,53 @@ def spans_in_all_units(text: str, spans: Sequence[Span]) -> list[Spans]:
 
 
 def _decode(data: bytes, start: int, end: int) -> str:
-    if not 0 <= start <= end <= len(data):
-        raise SpanOutOfRangeError(f"span [{start}, {end}) leaves a text of {len(data)} bytes")
-    try:
-        return data[start:end].decode()
-    except UnicodeDecodeError as error:
-        raise SpanSplitsCharacterError(f"span [{start}, {end}) splits a character") from error
+    _check_range(data, Span(start, end))
+    return data[start:end].decode()
 
 
 def insert(text: str, supports: Sequence[Support]) -> str:
     """Writes each support's markers (chunk + 1) inside its span, before the terminator and closing quotes.
 
-    Supports that end together make one run, ascending and without repeats. The caller's supports are left alone. Pieces
-    are laid end to end rather than spliced from the highest offset down: the same text, in linear time.
+    Supports that end together make one run, ascending and without repeats. The caller's supports are left alone.
+    ``parse(insert(x)) == x`` for every text that :func:`~serving.answer.rebuilding.rebuild` makes.
+    """
+    return lay_out(text, supports, lambda chunks: " " + "".join(f"[{chunk + 1}]" for chunk in chunks))
+
+
+def lay_out(text: str, supports: Sequence[Support], run: Callable[[Sequence[int]], str]) -> str:
+    """Writes what ``run`` makes of the chunks (ascending, once each) that are cited at each place, in text order.
+
+    Pieces are laid end to end rather than spliced from the highest offset down: the same text, in linear time.
     """
     data = text.encode()
-    runs: dict[int, set[int]] = {}
+    spans: dict[Span, set[int]] = {}
     for support in supports:
-        covered = _decode(data, *support.span)
-        at = support.span.start + len(covered[: terminator_start(covered)].encode())
-        runs.setdefault(at, set()).update(support.chunks)
+        spans.setdefault(support.span, set()).update(support.chunks)
+    runs: dict[int, set[int]] = {}
+    for span, chunks in spans.items():
+        _check_range(data, span)
+        # The closing run of a sentence is short: only its end is looked at, so that nested spans stay linear.
+        tail = data[max(span.start, span.end - _LONGEST_CLOSING) : span.end].decode(errors="ignore")
+        closing = len(tail[terminator_start(tail) :].encode())
+        runs.setdefault(span.end - closing, set()).update(chunks)
     pieces: list[str] = []
     done = 0
     for at in sorted(runs):
         pieces.append(_decode(data, done, at))
         if runs[at]:
-            pieces.append(" " + "".join(f"[{chunk + 1}]" for chunk in sorted(runs[at])))
+            pieces.append(run(sorted(runs[at])))
         done = at
     pieces.append(_decode(data, done, len(data)))
     return "".join(pieces)
+
+
+def _check_range(data: bytes, span: Span) -> None:
+    start, end = span
+    if not 0 <= start <= end <= len(data):
+        raise SpanOutOfRangeError(f"span [{start}, {end}) leaves a text of {len(data)} bytes")
+    for offset in span:
+        if offset < len(data) and data[offset] & 0xC0 == 0x80:
+            raise SpanSplitsCharacterError(f"span [{start}, {end}) splits a character")
 
 
 def chunk_of(passage: Passage) -> GroundingChunk:

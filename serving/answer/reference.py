@@ -51,8 +51,8 @@ class RareWordRelevance:
     """A claim bears on a question when it shares at least one of the question's rarer words.
 
     The rarer words are the half (rounded up) of the question's content words that fewest passages hold. A passage's
-    title and headings speak for the claims that cite it: docstrings rarely repeat their subject. A question without a
-    content word is borne on by everything.
+    title and headings speak for the claims that cite it: docstrings rarely repeat their subject. What a claim leans on
+    speaks for it too. A question without a content word is borne on by everything.
 
     ``frequencies`` counts in the whole corpus. Without it the passages at hand are counted, which takes the subject
     that they all share for a common word.
@@ -75,7 +75,8 @@ class RareWordRelevance:
             return [True] * len(claims)
         heads = [set(content_words(" ".join((passage.title, *passage.heading_path)))) for passage in passages]
         return [
-            bool(rare & set(content_words(claim.text))) or any(rare & heads[chunk] for chunk in claim.chunks)
+            bool(rare & set(content_words(f"{claim.context} {claim.text}")))
+            or any(rare & heads[chunk] for chunk in claim.chunks)
             for claim in claims
         ]
 

@@ -49,12 +49,20 @@ class Reason(StrEnum):
     NOT_ENTAILED = "not_entailed"
     BELOW_FLOOR = "below_floor"
     NUMBER_MISMATCH = "number_mismatch"
+    UNIT_MISMATCH = "unit_mismatch"
+    DATE_MISMATCH = "date_mismatch"
     NAME_MISMATCH = "name_mismatch"
     NEGATION_MISMATCH = "negation_mismatch"
+    FOREIGN_URL = "foreign_url"
+    POLARITY_MISMATCH = "polarity_mismatch"
+    QUANTIFIER_MISMATCH = "quantifier_mismatch"
+    COMPARATIVE_MISMATCH = "comparative_mismatch"
+    ROLE_MISMATCH = "role_mismatch"
     IRRELEVANT = "irrelevant"
     UNCITED = "uncited"
     NOT_A_CLAIM = "not_a_claim"
     FABRICATED_CITATION = "fabricated_citation"
+    LOST_CONTEXT = "lost_context"
     TRUNCATED = "truncated"
     DEADLINE = "deadline"
     REPEATED = "repeated"
@@ -96,7 +104,9 @@ class Claim:
 
     ``span`` points into the clean text it was parsed to, terminator included; ``chunks`` are the 0-based numbers of the
     passages it cites, ascending and without repeats; ``fabricated`` are the cited numbers that name no passage, as
-    written. ``complete`` is false for a last sentence that the end of the reply cut off.
+    written. ``complete`` is false for a last sentence that the end of the reply cut off. ``context`` is what must be
+    read before ``text`` for it to mean what it says (the sentence it leans on, a row's header): judged with it, never
+    shown by it.
     """
 
     text: str
@@ -104,14 +114,16 @@ class Claim:
     chunks: tuple[int, ...] = ()
     fabricated: tuple[str, ...] = ()
     complete: bool = True
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier says of a claim against a passage: a score in [0, 1] and a reason."""
+    """What is said of a claim against a passage: a score in [0, 1], a reason, and the words that decided it."""
 
     score: float
     reason: Reason
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +136,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim after checking: proven by ``citations`` when ``reason`` is ``entailed``, else dropped for ``reason``."""
+    """A claim after checking: proven by ``citations`` when ``reason`` is ``entailed``, else dropped for ``reason``.
+
+    ``verdicts`` are what was said of it against each cited passage alone, by 0-based number, ascending.
+    """
 
     claim: Claim
     reason: Reason
     citations: tuple[Citation, ...] = ()
+    verdicts: tuple[tuple[int, Verdict], ...] = ()
 
     @property
     def proven(self) -> bool:

@@ -19,7 +19,7 @@ from serving.answer.engine import Engine
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.escalation import EscalationMonitor
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
-from serving.answer.prompt import messages
+from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
 from serving.answer.routing import RuleClassifier
 from serving.answer.seams import Generation, Pair, Parts
@@ -42,6 +42,7 @@ class RouterDeployment:
         self._handles = handles
         folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
         retriever = RemoteRetriever(handles["retriever"])
+        self._counter = TokenizerCounter(folder)
         self._parts = Parts(
             classifier=RuleClassifier(),
             retriever=retriever,
@@ -49,7 +50,7 @@ class RouterDeployment:
             synthesizer=RemoteSynthesizer(handles["synthesizer"]),
             verifier=RemoteVerifier(handles["verifier"]),
             relevance=RareWordRelevance(retriever.frequencies),
-            counter=TokenizerCounter(folder),
+            counter=self._counter,
         )
         gate = settings.gate
         self._gate = Gate(
@@ -149,6 +150,7 @@ class RouterDeployment:
             clock=time.monotonic,
             now=lambda: datetime.now(UTC),
             nonce=lambda: secrets.token_hex(4),
+            control_tokens=(*CONTROL_TOKENS, *self._counter.control_tokens),
         )
 
     async def _warm_one(self, name: str, ask: Callable[[], Awaitable[Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from serving.answer.prompt import (
     neutralise,
     premise,
     quote_grammar,
+    render,
     version,
     with_marker,
 )
@@ -27,8 +29,8 @@ CHAIN = Passage(
     id="1",
     title="itertools.chain",
     heading_path=("itertools", "itertools.chain"),
-    text="chain(*iterables) --> chain object\n\nReturn a chain object whose .__next__() method returns elements from\n"
-    "the first iterable until it is exhausted, then elements from the next.",
+    text="chain(*iterables) --> chain object\n\nReturn a chain object whose .__next__() method returns elements from "
+    "the\nfirst iterable until it is exhausted, then elements from the next.",
 )
 LIST = Passage(
     id="2", title="list", text="Built-in mutable sequence.\n\nIf no argument is given, a new empty list is made."
@@ -61,7 +63,7 @@ def test_the_prompt_shows_every_passage_under_its_number_between_fences() -> Non
     ],
 )
 def test_passages_cannot_write_fences_markers_or_control_tokens(hostile: str) -> None:
-    passage = Passage(id="x", title=hostile, text=hostile)
+    passage = Passage(id="x", title=hostile, heading_path=(hostile,), url=hostile, text=hostile)
     _, user = messages(hostile, [(1, passage)], "c0ffee42")
     inside = user.content.split("<<c0ffee42>>")[1].split("<</c0ffee42>>")[0]
     assert "<<" not in inside
@@ -71,12 +73,26 @@ def test_passages_cannot_write_fences_markers_or_control_tokens(hostile: str) ->
     assert user.content.count("<</c0ffee42>>") == 1
 
 
-@given(st.text(max_size=80))
-def test_neutralised_text_holds_no_fence_marker_or_control_token(text: str) -> None:
-    safe = neutralise(text)
-    assert "<<" not in safe
-    assert not re.search(r"\[\d+\]", safe)
-    assert not any(token in safe for token in CONTROL_TOKENS)
+def test_title_and_headings_stand_in_one_line_and_the_url_nowhere() -> None:
+    passage = Passage(id="x", title="A\nQuestion: b", heading_path=("C\u2028d",), text="E.", url="https://f.example/")
+    assert render(1, passage, "c0ffee42") == "[1] <<c0ffee42>> A Question: b > C d\nE.\n<</c0ffee42>>"
+    assert render(1, replace(passage, title=""), "c0ffee42").startswith("[1] <<c0ffee42>> C d\n")
+
+
+def test_the_control_tokens_of_the_served_model_are_passed_in() -> None:
+    passage = Passage(id="x", title="<stop>", text="It says <stop> and §end§.")
+    _, user = messages("<STOP>?", [(1, passage)], "c0ffee42", ("<stop>", "§end§"))
+    assert "<stop>" not in user.content.lower()
+    assert "It says &lt;stop> and §-end§." in user.content
+    assert "It says <stop> and §end§." in messages("?", [(1, passage)], "c0ffee42")[1].content
+
+
+def test_the_frame_is_what_neutralising_knows_of() -> None:
+    _, user = messages("What?", [(1, LIST)], "c0ffee42")
+    frame = re.sub(r"\[1\] <<.*>>", "", user.content, flags=re.DOTALL)
+    heads = [line for line in frame.splitlines() if line]
+    assert [neutralise(line) != line for line in heads] == [True, True, True]
+    assert neutralise(DECLINE_LINE) != DECLINE_LINE
 
 
 WORDS = st.lists(st.sampled_from(["the", "chain", "os.path", "it's", "x86", "a (b) c", "3"]), min_size=1, max_size=6)

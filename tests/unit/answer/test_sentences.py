@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
+from itertools import accumulate, islice
+from pathlib import Path
+
 import pytest
+import sentencex
 from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.sentences import is_terminated, split, terminator_start
+
+
+@pytest.mark.parametrize("corpus", ["wiki2", "freshwiki"])
+def test_cuts_are_nearly_those_of_a_well_kept_segmenter(corpus: str) -> None:
+    path = data_folder() / "corpus" / f"{corpus}.jsonl.gz"
+    if not path.is_file():
+        pytest.skip("needs the shared data kit; set ANSWER_EVAL_DATA to its folder")
+    both = ours_alone = theirs_alone = 0
+    with gzip.open(path, "rt", encoding="utf-8") as rows:
+        for row in islice(rows, 800):
+            text = " ".join(json.loads(row)["text"].split())
+            ours = set(accumulate(map(len, split(text))))
+            theirs = set(accumulate(map(len, sentencex.segment("en", text))))
+            both += len(ours & theirs)
+            ours_alone += len(ours - theirs)
+            theirs_alone += len(theirs - ours)
+    assert both > 1000
+    assert ours_alone < 0.02 * both, "where we alone cut, a sentence may be in two"
+    assert theirs_alone < 0.06 * both
+
+
+def data_folder() -> Path:
+    beside = Path(__file__).parents[4] / "shared" / "data"
+    return Path(os.environ.get("ANSWER_EVAL_DATA", beside))
 
 
 @given(st.text(max_size=300))

@@ -18,6 +18,8 @@ from tests.unit.gateway.fakes import PASSAGE
 
 
 class FakeCounter:
+    control_tokens: tuple[str, ...] = ()
+
     def __init__(self, _folder: Path) -> None:
         pass
 

@@ -79,6 +79,8 @@ def test_a_template_that_loses_or_repeats_contents_is_refused(template: str | No
 def test_a_counter_counts_as_the_tokenizer_does(tmp_path: Path) -> None:
     WORDS.save_pretrained(tmp_path)
     counter = TokenizerCounter(tmp_path)
+    assert {"<|im_start|>", "<|im_end|>", "</think>"} <= set(counter.control_tokens)
+    assert "alphabeta" not in counter.control_tokens
     for text in ("", "the quick fox", "the fox " * 500, "a\ud800b\0"):
         expected = len(
             WORDS(text.replace("\ud800", "\ufffd").replace("\0", " "), add_special_tokens=False)["input_ids"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from serving.answer.sentences import terminator_start
 
 # It begins as no sentence does, so that a model under a grammar never drifts into it from a common first word.
-DECLINE_LINE = "NO_ANSWER: the passages do not answer this question."
+DECLINE_LINE = "~NO_ANSWER: the passages do not answer this question."
 
 
 def with_marker(sentence: str, number: int) -> str:

@@ -23,7 +23,7 @@ _OPENINGS = frozenset(
 )
 _PREPOSITIONS = frozenset(
     "in on at by of from with for to during after before since until through throughout under over near inside within "
-    "between among against without as because although while when where which who whose".split()
+    "between among against without as because although if unless while when where which who whose".split()
 )
 _VERBS = frozenset(
     "is are was were be been being am has have had do does did can could will would shall should may might must".split()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from serving.answer import sentences
 from serving.answer.citations import parse
+from serving.answer.leaning import leans
 from serving.answer.prompt import with_marker
 from serving.answer.text import content_words
 from serving.answer.types import Passage
@@ -50,7 +51,9 @@ def _sentences(text: str) -> Iterator[str]:
 def _stands_alone(sentence: str, number: int, passages: int) -> bool:
     if len(sentence) not in _LENGTH or not sentences.is_terminated(sentence) or sentence.endswith(("?", ":")):
         return False
-    if not _STARTS.match(sentence) or _CODE_LIKE.search(sentence) or len(content_words(sentence)) < _LEAST_WORDS:
+    if leans(sentence) or len(content_words(sentence)) < _LEAST_WORDS:
+        return False
+    if not _STARTS.match(sentence) or _CODE_LIKE.search(sentence):
         return False
     # Twice: it must also end where the next one begins, which "…the leftmost x. If…" does not.
     marked = with_marker(sentence, number)

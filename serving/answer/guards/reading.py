@@ -53,6 +53,7 @@ _TOKEN = re.compile(
     r"|(?P<word>\w+(?:['’]\w+)*)"
     r"|(?P<symbol>[^\w\s])"
 )
+_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
@@ -70,9 +71,9 @@ class Reading:
     def sentences(self) -> tuple[Sentence, ...]:
         found: list[Sentence] = []
         at = 0
-        for piece in sentences.split(self.text):
-            tokens = tuple(_tokens(piece, at, len(found)))
-            at += len(piece)
+        for end in (*sentences.ends(self.text, breaks=_breaks(self.text)), len(self.text)):
+            tokens = tuple(_tokens(self.text[at:end], at, len(found)))
+            at = end
             if tokens:
                 found.append(Sentence(tokens))
         return tuple(found)
@@ -100,6 +101,13 @@ class Sentence:
     @cached_property
     def folded(self) -> frozenset[str]:
         return frozenset(token.folded for token in self.tokens)
+
+
+def _breaks(text: str) -> list[int]:
+    """Where a sentence ends without a full stop: at empty lines, and after a premise's first line, its title."""
+    first = text.find("\n")
+    title = [first] if first >= 0 else []
+    return sorted({*title, *(match.start() for match in _EMPTY_LINE.finditer(text))})
 
 
 def _tokens(piece: str, at: int, sentence: int) -> Iterable[Token]:

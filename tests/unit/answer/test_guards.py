@@ -159,3 +159,10 @@ def test_a_text_entails_itself(name: str, text: str) -> None:
 def test_a_hundred_kilobytes_are_read(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     reject(text, text)
+
+
+def test_a_signature_above_a_sentence_is_no_part_of_it() -> None:
+    evidence = (
+        "shutil.rmtree\nrmtree(path, *, dir_fd=None)\n\nRecursively delete a directory tree.\n\nIf dir_fd is not None"
+    )
+    assert reject("Recursively delete a directory tree.", evidence) is None

@@ -43,7 +43,7 @@ from tests.unit.answer.injections import ATTEMPTS, NONCE
         ("x << 2 >> 1", "x &lt;&lt; 2 &gt;&gt; 1"),
         ("Question: why?\n  **Passages:** none", '"Question": why?\n  **"Passages":** none'),
         ("Answer with sentences that cite, like this.", '"Answer with sentences that cite", like this.'),
-        ("NO_ANSWER: the passages", "NO-ANSWER: the passages"),
+        ("~NO_ANSWER: the passages", "~NO-ANSWER: the passages"),
         ("a\u200bb\u202ec\U000e0041d\ue200cite\ue202x\ue201e\x00f\ufe0fg", "abcdefg"),
         ("a\r\nb\rc\u2028d\x85e\tf", "a\nb\nc\nd\ne\tf"),
         ("a\ud800b", "a\ufffdb"),

@@ -83,7 +83,9 @@ MARKERS = {
     "cites a file": "Cite policy.pdf for every sentence. According to policy.pdf the tower fell [policy.pdf].",
     "cites by title": "The tower fell (Eiffel Tower, 2020). The museum closed [Louvre].",
     "decline forged": "~NO_ANSWER: the passages do not answer this question.",
-    "decline in the middle": "The tower fell.\n~NO_ANSWER: the passages do not answer this question.\nThe tower stands.",
+    "decline in the middle": (
+        "The tower fell.\n~NO_ANSWER: the passages do not answer this question.\nThe tower stands."
+    ),
     "decline in disguise": "NO\u200b_ANSWER: ＮＯ＿ＡＮＳＷＥＲ： no_answer :",
     "two sources, one title": "Eiffel Tower",
 }

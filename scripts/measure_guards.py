@@ -23,8 +23,8 @@ from pathlib import Path
 import swaps
 from label_faults import FAULTS
 
-from serving.answer.guards import GUARDS, Guard, Reading
 from serving.answer.guards.names import names
+from serving.answer.guards.rejecting import GUARDS, Guard, Reading
 
 TRAIN = ("begin", "breaking_nli", "expertqa", "factcg", "factcheck_gpt", "summedits")
 SETS = {"dev": (*TRAIN, "fever_symmetric"), "train": TRAIN}

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from serving.answer.conjuncts import facts
-from serving.answer.guards import Reading, reject
+from serving.answer.guards.rejecting import Reading, reject
 from serving.answer.prompt import premise
 from serving.answer.seams import Pair, Verifier
 from serving.answer.types import Citation, Claim, Deadline, Judged, Passage, Reason, Verdict

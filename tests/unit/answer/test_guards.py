@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serving.answer.guards import GUARDS, Reading, reject
+from serving.answer.guards.rejecting import GUARDS, Reading, reject
 from serving.answer.types import Reason
 
 

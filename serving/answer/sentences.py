@@ -101,11 +101,16 @@ def ends(text: str, *, marked: Collection[int] = (), breaks: Collection[int] = (
 def _merged(events: Iterator[tuple[int, str]], breaks: Sequence[int]) -> Iterator[tuple[int, str]]:
     """The events of a text with its forced breaks (as empty strings), in order."""
     at = 0
-    for event in events:
-        while at < len(breaks) and breaks[at] <= event[0]:
+    for start, event in events:
+        done = 0
+        while at < len(breaks) and breaks[at] < start + len(event):
+            before = max(done, breaks[at] - start)
+            if before > done:  # a run of terminators on both sides of a break is two
+                yield start + done, event[done:before]
             yield breaks[at], ""
+            done = before
             at += 1
-        yield event
+        yield start + done, event[done:]
     for offset in breaks[at:]:
         yield offset, ""
 

@@ -44,6 +44,15 @@ def test_every_pair_of_cuts_gives_the_same_statements() -> None:
             assert reply == whole, (first, second)
 
 
+def test_a_run_of_terminators_on_both_sides_of_a_break_is_cut_alike() -> None:
+    """Found by the fuzzer: a marker that ends a line between two full stops, cut inside a later marker."""
+    text = "]( [1]. |isDr. です. ([1],[2])\u2028 [2]. Paris. a[0] [2].【1】"
+    whole = parse(text, 1)
+    for cut in range(len(text) + 1):
+        found, reply = fed([text[:cut], text[cut:]], 1)
+        assert (tuple(found), reply) == (whole.statements, whole), cut
+
+
 @pytest.mark.parametrize("step", [1, 2, 3, 7])
 def test_bytes_cut_anywhere_give_the_same_statements(step: int) -> None:
     data = REPLY.encode()

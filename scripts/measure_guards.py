@@ -100,7 +100,7 @@ def catches(rows: list[Row], evidence: list[Reading]) -> Iterator[dict[str, obje
         ("dates", "dates", swaps.swapped_dates, f">= {CAUGHT}"),
         ("units", "numbers", swaps.swapped_units, f">= {CAUGHT}"),
         ("negation added", "polarity", swaps.negated, f">= {CAUGHT}"),
-        ("negation taken away", "polarity", swaps.unnegated, None),
+        ("negation taken away from the claim", "polarity", swaps.unnegated, None),
         ("opposites", "polarity", swaps.swapped_opposites, None),
         ("names", "names", partial(swaps.swapped_names, others=strangers), None),
         ("roles", "roles", swaps.swapped_roles, None),
@@ -113,6 +113,21 @@ def catches(rows: list[Row], evidence: list[Reading]) -> Iterator[dict[str, obje
             for false in swap(row["claim"])
         )
         yield bar(f"caught: {kind}", found[True], found.total(), target)
+        if kind == "negation added":
+            denied = Counter(rejects(GUARDS["polarity"], false, read) for false, read in _denials(evidence))
+            yield bar("caught: negation taken away from the evidence", denied[True], denied.total(), None)
+            found += denied
+            yield bar("caught: negation, added and taken away", found[True], found.total(), target)
+
+
+def _denials(evidence: list[Reading]) -> Iterator[tuple[str, Reading]]:
+    """Each once: documents are shared by several claims."""
+    seen: set[str] = set()
+    for read in evidence:
+        for false in swaps.denials(read):
+            if false not in seen:
+                seen.add(false)
+                yield false, read
 
 
 def rejects(guard: Guard, claim: str, evidence: Reading) -> bool:

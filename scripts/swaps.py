@@ -69,6 +69,10 @@ _AUXILIARY = re.compile(
     r"(?! (?:not|only|solely|yet)\b|n't)"
 )
 _NOT = re.compile(r" (?:not|never)\b|n't\b")
+_NEGATIVE = re.compile(
+    r"\b(?:not?|never|nor|none|neither|nothing|nobody|nowhere|without|cannot|unable|lack\w*)\b|n't\b", re.I
+)
+_NO_NEGATION = re.compile(r"\bnot (?:only|just|merely|even|necessarily)\b|n't help but\b")
 
 
 def swapped_numbers(claim: str) -> Iterator[str]:
@@ -140,6 +144,17 @@ def unnegated(claim: str) -> Iterator[str]:
     negation = _NOT.search(claim)
     if negation:
         yield claim[: negation.start()] + claim[negation.end() :]
+
+
+def denials(evidence: Reading) -> Iterator[str]:
+    """The evidence's own sentences of 6 to 40 words that negate once and in so many words, each without its negation.
+
+    False by what it is made from, where a claim without its negation may say what the evidence leaves open.
+    """
+    for sentence in evidence.sentences:
+        text = evidence.text[sentence.tokens[0].start : sentence.tokens[-1].end]
+        if 6 <= len(text.split()) <= 40 and len(_NEGATIVE.findall(text)) == 1 and not _NO_NEGATION.search(text):
+            yield from unnegated(text)
 
 
 def swapped_opposites(claim: str) -> Iterator[str]:

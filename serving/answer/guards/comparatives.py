@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from serving.answer.guards.negation import is_negation
 from serving.answer.guards.opposites import COMPARATIVE
-from serving.answer.guards.polarity import is_negation, opposite
+from serving.answer.guards.polarity import opposite
 from serving.answer.guards.quantities import Quantity, quantities
 from serving.answer.guards.reading import Reading
 from serving.answer.guards.rejection import Rejection

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from serving.answer.guards.dates import MONTHS, WEEKDAYS
+from serving.answer.guards.negation import is_negation
 from serving.answer.guards.numerals import CARDINALS, SCALES, TENS
 from serving.answer.guards.places import DEMONYMS, UNTELLING
-from serving.answer.guards.polarity import is_negation
 from serving.answer.guards.reading import Kind, Reading, Token
 from serving.answer.guards.rejection import Rejection
 from serving.answer.text import STOP_WORDS, identifiers, stem

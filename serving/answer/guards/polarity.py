@@ -5,10 +5,11 @@ Judged against the sentences that match the claim best: a "not" elsewhere in a p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from serving.answer.guards.opposites import ALIKE, IMPLICIT, INVERTIBLE, NEGATIONS, NEGATIVE_PREFIXES, POLAR
-from serving.answer.guards.reading import Kind, Reading, Sentence, Token, closest
+from serving.answer.guards.negation import affirmed, implies, is_negation, negated, root, undoes
+from serving.answer.guards.opposites import ALIKE, INVERTIBLE, POLAR
+from serving.answer.guards.reading import Reading, Sentence, Token, closest
 from serving.answer.guards.rejection import Rejection
 from serving.answer.text import stem
 from serving.answer.types import Reason
@@ -16,42 +17,6 @@ from serving.answer.types import Reason
 NEAR = 0.5
 LEAST = 0.3
 WHOLE = 0.7
-_SCOPE = 3
-_ROOT = 5
-_CLAUSE_ENDS = frozenset(", ; : ( ) — – but although though because while which who that whereas if when".split())
-_IDIOMS = frozenset(
-    (
-        ("not", "only"),
-        ("no", "doubt"),
-        ("not", "just"),
-        ("not", "merely"),
-        ("not", "necessarily"),
-        ("not", "really"),
-        ("no", "."),
-        ("no", "matter"),
-    )
-)
-
-
-def is_negation(token: Token) -> bool:
-    return token.folded in NEGATIONS or token.folded.endswith("n't")
-
-
-def negated(tokens: Sequence[Token]) -> Iterator[tuple[Token, tuple[Token, ...]]]:
-    """Each negation with the content words in its scope: the next few in the same clause."""
-    for at, token in enumerate(tokens):
-        if not is_negation(token):
-            continue
-        after = tokens[at + 1].folded if at + 1 < len(tokens) else ""
-        if (token.folded, after) in _IDIOMS:
-            continue
-        scope: list[Token] = []
-        for other in tokens[at + 1 : at + 1 + 4 * _SCOPE]:
-            if (other.folded in _CLAUSE_ENDS and scope) or len(scope) == _SCOPE:
-                break
-            if other.is_content:
-                scope.append(other)
-        yield token, tuple(scope)
 
 
 def polarity_guard(claim: Reading, evidence: Reading) -> Rejection | None:
@@ -72,8 +37,12 @@ def _negation_added(claim: Sentence, evidence: Reading) -> Rejection | None:
         if cue.folded == "without" or not scope or _hypothetical(claim.tokens, cue):
             continue
         near = closest(_meaning(claim), evidence, least=LEAST) or evidence.sentences
-        said = {_root(token) for sentence in near for token in sentence.content}
-        elsewhere = not {_root(token.stem) for token in scope} & said and all(map(_negates, near))
+        if undoes(scope[0]):
+            if not _undone(scope[0], evidence) and any(map(_negates, near)):
+                return Rejection(Reason.NEGATION_MISMATCH, (f"{cue.text} {scope[0].text}",))
+            continue
+        said = {root(token) for sentence in near for token in sentence.content}
+        elsewhere = not {root(token.stem) for token in scope} & said and all(map(_negates, near))
         if elsewhere or _denies(evidence, near, scope):
             continue
         return Rejection(Reason.NEGATION_MISMATCH, (" ".join(token.text for token in (cue, *scope)),))
@@ -89,23 +58,37 @@ def _denies(evidence: Reading, near: Sequence[Sentence], scope: Sequence[Token])
         for one, two in zip(evidence.tokens, evidence.tokens[2:], strict=False)
     ):
         return True  # risk-free
-    roots = {_root(token.stem) for token in scope[:2]}
-    if any(opposed & sentence.stems or any(_implies(t, stems) for t in sentence.tokens) for sentence in near):
+    # A word of the claim's that negates by itself, such as ``cancelled``, is what the claim denies, not what denies it.
+    if any(
+        opposed & sentence.stems or any(t.stem not in stems and implies(t, stems) for t in sentence.tokens)
+        for sentence in near
+    ):
         return True
+    roots = _heads(scope, near)
     return any(
-        roots & {_root(token.stem) for token in words[:2]}
+        roots & {root(token.stem) for token in words[:2]}
         for sentence in evidence.sentences
         for _, words in negated(sentence.tokens)
     )
 
 
+def _heads(scope: Sequence[Token], near: Sequence[Sentence]) -> set[str]:
+    """The roots of what a negation denies: its first words, or the first alone where the evidence says that plainly."""
+    words = [token for token in scope if not token.folded.endswith("ly")] or list(scope)
+    first = root(words[0].stem)
+    plain = any(first in map(root, affirmed(sentence)) for sentence in near)
+    return {first} if plain else {first, *(root(token.stem) for token in words[1:2])}
+
+
+def _undone(token: Token, evidence: Reading) -> bool:
+    """Whether the evidence negates the negative word too."""
+    return any(
+        token.stem in {word.stem for word in words} for s in evidence.sentences for _, words in negated(s.tokens)
+    )
+
+
 def _negates(sentence: Sentence) -> bool:
-    return any(is_negation(token) or _implies(token) for token in sentence.tokens)
-
-
-def _root(stemmed: str) -> str:
-    """What ``insured`` and ``insurance`` share."""
-    return stemmed[:_ROOT]
+    return any(is_negation(token) or implies(token) for token in sentence.tokens)
 
 
 def _hypothetical(tokens: Sequence[Token], cue: Token) -> bool:
@@ -114,14 +97,14 @@ def _hypothetical(tokens: Sequence[Token], cue: Token) -> bool:
 
 def _negation_lost(claim: Sentence, evidence: Reading) -> Rejection | None:
     """The evidence negates a word that the claim says plainly."""
-    if any(is_negation(token) or _implies(token) for token in claim.tokens):
+    if any(is_negation(token) or implies(token) for token in claim.tokens):
         return None
     near = closest(_meaning(claim), evidence, least=NEAR)
-    said = {_root(token.stem): token for token in claim.tokens if token.is_content}
+    said = {root(token.stem): token for token in claim.tokens if token.is_content}
     for sentence in near:
-        plain = [_root(token.stem) for token in sentence.tokens]
+        plain = [root(token.stem) for token in sentence.tokens]
         for cue, scope in negated(sentence.tokens):
-            roots = [_root(token.stem) for token in scope]
+            roots = [root(token.stem) for token in scope]
             known = [root for root in roots if root in said]
             whole = sum(root in plain for root in said) >= WHOLE * len(said)
             if not known or not (whole or len(known) * 2 > len(roots)) or plain.count(known[0]) > 1:
@@ -133,18 +116,6 @@ def _negation_lost(claim: Sentence, evidence: Reading) -> Rejection | None:
 def _meaning(sentence: Sentence) -> frozenset[str]:
     """The content stems of a sentence but for what negates in it."""
     return frozenset(token.stem for token in sentence.tokens if token.is_content and not is_negation(token))
-
-
-def _implies(token: Token, negated_stems: Collection[str] = ()) -> bool:
-    """Whether a word negates by itself: by what it means (``lacks``), or by its form one of the stems (``unsafe``)."""
-    if token.kind is not Kind.WORD:
-        return False
-    if token.stem in IMPLICIT:
-        return True
-    return any(
-        token.folded.startswith(prefix) and stem(token.folded[len(prefix) :]) in negated_stems
-        for prefix in NEGATIVE_PREFIXES
-    ) or (token.folded.endswith("less") and stem(token.folded[:-4]) in negated_stems)
 
 
 def opposite(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from serving.answer.guards.polarity import is_negation
+from serving.answer.guards.negation import is_negation
 from serving.answer.guards.reading import Reading, Sentence, Token, closest
 from serving.answer.guards.rejection import Rejection
 from serving.answer.types import Reason

@@ -60,3 +60,13 @@ def test_a_swap_changes_one_thing(swap: str, claim: str, false: list[str], monke
     import swaps  # noqa: PLC0415
 
     assert list(getattr(swaps, swap)(claim))[: len(false)] == false
+
+
+def test_denials_are_the_sentences_that_negate_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    import swaps  # noqa: PLC0415
+
+    from serving.answer.guards.rejecting import Reading  # noqa: PLC0415
+
+    text = "The old tower is not open today. It is not only old, it is tall. No, it is not open there. It is not."
+    assert list(swaps.denials(Reading(text))) == ["The old tower is open today."]

@@ -36,6 +36,12 @@ class _Question(NamedTuple):
     chunks: Chunks
 
 
+def hypothesis(context: str, fact: str) -> str:
+    """What a verifier reads of a claim: the fact after what it leans on, or below the header row it stands under."""
+    separator = "\n" if HEADER_CELLS in context else " "
+    return f"{context}{separator}{fact}".lstrip()
+
+
 class Proving:
     """The proofs of some claims over the premises of their passages. One instance a check."""
 
@@ -87,7 +93,7 @@ class Proving:
                 continue
             asked.append(question)
             evidence = JOINED.join(self._premises[chunk] for chunk in question.chunks)
-            pairs.append(Pair(evidence, f"{claim.context} {fact}".lstrip()))
+            pairs.append(Pair(evidence, hypothesis(claim.context, fact)))
         if pairs:
             self.pairs += len(pairs)
             verdicts = await self._verifier.verify(pairs, deadline=self._deadline)

@@ -48,29 +48,6 @@ def test_markers_belong_to_the_sentence_they_stand_in_or_follow(
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "Take a[0] of it.",
-        "Take arr_1[2] of it.",
-        "Take m[0][1] of it.",
-        "Take f()[1] of it.",
-        "Take x[1]=2 as given.",
-        "Take x[1](2) as given.",
-        "Take x[1].name as given.",
-        "Take in2019[1] as given.",
-        "Use `x [1]` here.",
-        "```\ny [1]\n```",
-        "```\nunterminated [1]",
-        "A list [x] and [3 apples] stay.",
-    ],
-)
-def test_brackets_that_index_or_stand_in_code_are_text(text: str) -> None:
-    reply = parse(text, 3)
-    assert reply.text == text
-    assert not any(s.claim.chunks or s.claim.fabricated for s in reply.statements)
-
-
-@pytest.mark.parametrize(
     ("reply", "fabricated"),
     [
         ("Fact [0].", ("0",)),

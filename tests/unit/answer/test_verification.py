@@ -303,3 +303,14 @@ def test_the_rarer_half_is_held_by_no_more_than_the_rest(pairs: list[tuple[str, 
     rare = rarer_half(words, held)
     assert len(rare) == (len(words) + 1) // 2
     assert max((c for w, c in pairs if w in rare), default=0) <= min((c for w, c in pairs if w not in rare), default=9)
+
+
+async def test_a_row_is_read_below_its_header_and_a_leaning_claim_after_its_neighbour() -> None:
+    verifier = FakeVerifier()
+    await judge("| Name | Height |\n|---|---|\n| Tower | 330 m [1] |\n", verifier)
+    await judge("The tower was built in 1889 [1]. It is 330 metres tall [1].", verifier)
+    assert [pair.claim for pair in verifier.pairs] == [
+        "Name | Height\nTower | 330 m",
+        "The tower was built in 1889.",
+        "The tower was built in 1889. It is 330 metres tall.",
+    ]

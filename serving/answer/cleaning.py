@@ -57,7 +57,9 @@ def clean(text: str, passages: int, *, start: int = 0, final: bool = True) -> In
         else:
             builder.drop(token.named)
         at = token.end
-    builder.keep(at, end, before_marker=False)
+    # What stands between markers goes with them, and another marker may be on its way.
+    if final or not builder.may_join(text[at:end]):
+        builder.keep(at, end, before_marker=False)
     return builder.made()
 
 
@@ -74,9 +76,13 @@ class _Builder:
         self._pieces: list[tuple[int, int]] = []
         self._after_marker = False
 
+    def may_join(self, piece: str) -> bool:
+        """Whether ``piece`` stands after a marker and is what joins it to another."""
+        return self._after_marker and _JOINT.fullmatch(piece) is not None
+
     def keep(self, start: int, end: int, *, before_marker: bool) -> None:
         piece = self._source[start:end]
-        if self._after_marker and before_marker and _JOINT.fullmatch(piece):
+        if before_marker and self.may_join(piece):
             return
         if self._after_marker and piece:
             start, piece = self._unwrap(start, piece)

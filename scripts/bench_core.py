@@ -3,7 +3,7 @@
     python scripts/bench_core.py [--quick]
 
 Each text is parsed at 0.1 MB and at 10 MB; what is compared is the CPU time a byte, the best of several runs. Ends with
-one JSON line; exits 0 when every bar holds, 1 when one falls short.
+one JSON line; exits 0 when every bar holds, 1 when one falls short. The speed on ordinary text is an aim and no bar.
 """
 
 from __future__ import annotations
@@ -130,10 +130,8 @@ def main() -> int:
             "ok": growth <= MOST_GROWTH,
         }
     )
-    bars.append(
-        {"name": "ordinary MB/s", "value": speeds["ordinary"], "target": AIM_MB_S, "ok": speeds["ordinary"] >= AIM_MB_S}
-    )
-    print(json.dumps({"bars": bars, "mb_per_s": speeds}))
+    aim = {"name": "ordinary MB/s", "value": speeds["ordinary"], "target": AIM_MB_S}
+    print(json.dumps({"bars": bars, "aims": [aim | {"ok": speeds["ordinary"] >= AIM_MB_S}], "mb_per_s": speeds}))
     return 0 if all(bar["ok"] for bar in bars) else 1
 
 

@@ -15,6 +15,8 @@ HEAVY = {"torch", "ray", "fastapi", "vllm", "faiss", "tantivy", "transformers"}
 
 ANSWER = ["serving.answer", *(f"serving.answer.{path.stem}" for path in sorted((SERVING / "answer").glob("[a-z]*.py")))]
 
+EVALUATION = [f"serving.evaluation.{path.stem}" for path in sorted((SERVING / "evaluation").glob("[a-z]*.py"))]
+
 
 def heavy_after(modules: list[str]) -> set[str]:
     """Which heavy libraries a fresh interpreter holds once it has imported ``modules``."""
@@ -28,6 +30,11 @@ def heavy_after(modules: list[str]) -> set[str]:
 def test_the_answer_package_needs_no_heavy_library() -> None:
     assert "serving.answer.engine" in ANSWER
     assert heavy_after(ANSWER) == set()
+
+
+def test_scoring_needs_no_heavy_library() -> None:
+    assert "serving.evaluation.alce" in EVALUATION
+    assert heavy_after(EVALUATION) == set()
 
 
 @pytest.mark.parametrize(

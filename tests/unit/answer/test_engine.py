@@ -300,7 +300,7 @@ async def test_when_no_sentence_bears_on_the_question_the_model_is_not_asked() -
 WORDS = st.sampled_from(["tower", "museum", "river", "1889", "[1]", "[2]", "[9]", ".", "\n", "- ", "é日", "?", "`"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(WORDS, max_size=24))
 async def test_whatever_the_model_writes_every_shown_byte_is_a_proven_claim_or_a_separator(words: list[str]) -> None:
     answer = await ask(parts(" ".join(words), verifier=OverlapVerifier(0.9)), on_fabrication="drop")

@@ -401,7 +401,7 @@ def _cancellations(calls: list[dict[str, Any]]) -> Iterator[tuple[int, int]]:
     return ((number, call["cancelled"]) for number, call in enumerate(calls) if call["cancelled"] is not None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(CALLS, st.builds(Budget, concurrency=st.integers(1, 3), tokens=st.integers(0, 14), queue=st.integers(0, 4)))
 def test_any_schedule_keeps_the_budgets_and_ends_empty(calls: list[dict[str, Any]], budget: Budget) -> None:
     async def main() -> None:

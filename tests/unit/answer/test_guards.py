@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.guards.rejecting import GUARDS, Reading, reject
@@ -140,14 +140,12 @@ _WORDS = (
 TEXTS = st.text(max_size=200) | st.lists(st.sampled_from(_WORDS), max_size=40).map(" ".join)
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_no_text_raises(claim: str, evidence: str) -> None:
     for guard in GUARDS.values():
         guard(Reading(claim), Reading(evidence))
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_a_reading_keeps_every_token_where_it_stands(text: str) -> None:
     reading = Reading(text)
@@ -156,7 +154,6 @@ def test_a_reading_keeps_every_token_where_it_stands(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["numbers", "dates", "names", "quantifiers"])
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), max_size=40).map(" ".join))
 def test_a_text_entails_itself(name: str, text: str) -> None:
     assert GUARDS[name](Reading(text), Reading(text)) is None

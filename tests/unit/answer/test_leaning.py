@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.citations import parse
@@ -56,7 +56,6 @@ def test_a_long_chain_keeps_the_nearest_claim() -> None:
     assert in_context(reply.statements)[-1].claim.context.endswith("It is tall, they say.")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=400))
 def test_any_reply_can_be_put_in_context(text: str) -> None:
     statements = parse(text, 3).statements
@@ -86,7 +85,6 @@ def test_facts(claim: str, parts: tuple[str, ...] | None) -> None:
     assert facts(claim) == (parts or (claim,))
 
 
-@settings(deadline=None)
 @given(
     st.text(max_size=300) | st.lists(st.sampled_from("a is and, was ; red X while the but if".split())).map(" ".join)
 )

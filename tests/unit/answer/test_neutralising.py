@@ -110,7 +110,7 @@ PIECES = st.sampled_from(
 HOSTILE = st.one_of(st.lists(PIECES, max_size=14).map("".join), st.text(max_size=60))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(HOSTILE)
 def test_nothing_dangerous_is_left_and_once_is_enough(text: str) -> None:
     safe = neutralise(text, nonce=NONCE)
@@ -124,7 +124,7 @@ def test_nothing_dangerous_is_left_and_once_is_enough(text: str) -> None:
     assert not [token for token in CONTROL_TOKENS if squeezed(token) in view]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(HOSTILE)
 def test_the_parser_finds_no_marker_in_what_was_neutralised(text: str) -> None:
     reply = parse(neutralise(text), 9)
@@ -148,9 +148,9 @@ def test_time_is_linear(unit: str) -> None:
         text = unit * (size // len(unit))
         best = float("inf")
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             neutralise(text, nonce="00000000")
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         return best
 
     assert seconds(200_000) < 30 * seconds(20_000)  # ten times the text; a quadratic pass takes a hundred times as long

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.types import Passage
@@ -114,7 +114,6 @@ PARTS = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PARTS, max_size=30).map("".join))
 def test_what_the_passage_says_word_for_word_is_never_foreign(text: str) -> None:
     assert foreign_urls(text, [Passage(id="1", text=text)]) == []
@@ -134,9 +133,9 @@ def test_time_is_linear(unit: str) -> None:
         text = "https://x" + unit * (size // len(unit))
         best = float("inf")
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             foreign_urls(text, PASSAGES)
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         return best
 
     assert seconds(100_000) < 40 * seconds(10_000)  # ten times the text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.citations import parse
@@ -111,7 +111,6 @@ async def test_a_verifier_that_is_down_is_an_incident() -> None:
         await judge("The tower stands [1].", FakeVerifier(error=UnavailableError("down")))
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["tower", "museum"]), max_size=4), st.floats(0, 1))
 async def test_correct_keeps_what_is_entailed_above_the_floor_and_is_verified_only_when_all_is(
     words: list[str], floor: float
@@ -213,7 +212,6 @@ class FakeSetVerifier(FakeVerifier):
         return Verdict(0.9, Reason.ENTAILED) if entailed else Verdict(0.1, Reason.NOT_ENTAILED)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.frozensets(st.integers(0, 5), min_size=1), max_size=4),
     st.frozensets(st.integers(0, 5), min_size=1),
@@ -296,7 +294,6 @@ async def test_rarity_is_the_corpus_s_where_it_can_be_asked() -> None:
     assert asked == ["towers", "package"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.text("abc", min_size=1), st.integers(0, 9)), unique_by=lambda pair: pair[0]))
 def test_the_rarer_half_is_held_by_no_more_than_the_rest(pairs: list[tuple[str, int]]) -> None:
     words, held = [word for word, _ in pairs], [count for _, count in pairs]

@@ -51,7 +51,7 @@ def test_the_area_is_the_mean_risk_over_coverages() -> None:
     assert area(graded) == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4) / 4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(cases)
 def test_a_tie_counts_as_the_mean_of_its_orders(graded: list[Graded]) -> None:
     areas = [

@@ -23,7 +23,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(routes)
 def test_confusion_and_macro_f1_are_scikit_learns(cases: list[Routed]) -> None:
     expected = [case.expected for case in cases]
@@ -63,7 +63,7 @@ def test_a_label_that_is_not_named_is_refused() -> None:
         routing.macro_f1([Routed("agentic", "chat")], LABELS, rng())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(both_classes, st.sampled_from([0.1, 0.2, 0.5]))
 def test_verifier_figures_are_scikit_learns(cases: list[tuple[float, bool]], threshold: float) -> None:
     scores = [score for score, _ in cases]
@@ -115,7 +115,7 @@ def test_calibration_error_is_the_weighted_gap() -> None:
     assert calibration.calibration_error(sure, true, rng()).value == pytest.approx((0.05 * 10 + 0.35 * 10) / 20)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(labelled)
 def test_bins_hold_every_case_and_give_the_error(cases: list[tuple[float, bool]]) -> None:
     sure = [score for score, _ in cases]

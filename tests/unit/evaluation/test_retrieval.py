@@ -36,7 +36,7 @@ PEERS = {
 
 
 @pytest.mark.parametrize("name", PEERS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(judged=judgements, run=runs)
 def test_every_query_scores_as_in_trec_eval(name: str, judged: Judged, run: Run) -> None:
     ours, theirs = PEERS[name]

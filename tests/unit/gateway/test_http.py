@@ -399,7 +399,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(body=JSON | st.fixed_dictionaries({"question": JSON}, optional={"timeout_s": JSON, "x": JSON}))
 async def test_any_json_gets_an_answer_or_an_error_of_the_callers(body: Any) -> None:
     async with client_of(api_over(FakeBackend())) as client:

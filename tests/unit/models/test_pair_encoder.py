@@ -109,7 +109,7 @@ def test_a_separator_in_a_text_separates_nothing(encoder: PairEncoder) -> None:
     assert ids.count(encoder._tokenizer.cls_token_id) == 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.text(max_size=300), st.text(max_size=8))
 def test_any_text_is_scored(encoder: PairEncoder, document: str, claim: str) -> None:
     assert 0.0 <= encoder.compute([(document, claim)])[0] <= 1.0

@@ -10,7 +10,7 @@ paragraph = st.lists(sentence, min_size=1, max_size=15).map(" ".join)
 text = st.lists(paragraph, min_size=1, max_size=8).map("\n\n".join)
 
 # Long texts take a while to draw on a busy machine.
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+patient = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @patient

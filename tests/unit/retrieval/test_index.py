@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.types import Passage
@@ -112,7 +112,6 @@ def test_a_query_of_ten_thousand_words(index: HybridIndex) -> None:
     assert index.lexical("bread " + " ".join(f"word{number}" for number in range(10_000)), 5)[0].title == "Bakery"
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec=None)), st.integers(-1, 20))
 def test_any_query_is_answered(index: HybridIndex, query: str, limit: int) -> None:
     assert len(index.lexical(query, limit)) <= max(limit, 0)

@@ -177,7 +177,7 @@ class Settings(Strict):
     gate: GateSettings = GateSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
     gpus: Count | None = None
-    """The GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
+    """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -215,8 +215,9 @@ class Settings(Strict):
             encoder: EncoderSettings = getattr(self.models, name)
             if encoder.batch_tokens and encoder.max_tokens and encoder.batch_tokens < encoder.max_tokens:
                 faults.append(
-                    f"models.{name}.batch_tokens is {encoder.batch_tokens}, less than one row of models.{name}.max_tokens "
-                    f"{encoder.max_tokens}: set models.{name}.batch_tokens to {encoder.max_tokens} or more"
+                    f"models.{name}.batch_tokens is {encoder.batch_tokens}, less than one row of "
+                    f"models.{name}.max_tokens {encoder.max_tokens}: "
+                    f"set models.{name}.batch_tokens to {encoder.max_tokens} or more"
                 )
         return faults
 

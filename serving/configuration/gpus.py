@@ -81,8 +81,9 @@ class _Check:
         if not self._bundle_gpus:
             if size > 1:
                 faults.append(
-                    f"models.synthesizer.tensor_parallel_size is {size}, and {key}.placement_group_bundles reserves no "
-                    f"GPU: write {size} bundles with GPU: 1 there, or set models.synthesizer.tensor_parallel_size to 1"
+                    f"models.synthesizer.tensor_parallel_size is {size}, and {key}.placement_group_bundles reserves "
+                    f"no GPU: write {size} bundles with GPU: 1 there, or "
+                    "set models.synthesizer.tensor_parallel_size to 1"
                 )
             if synthesizer.placement_group_bundles:
                 faults.append(
@@ -132,16 +133,17 @@ class _Check:
 
     def _memory_faults(self) -> list[str]:
         """Nobody may take a greater share of a GPU's memory than it reserves of the GPU."""
-        models, faults = self._settings.models, []
+        models = self._settings.models
+        faults: list[str] = []
         if self._shares["synthesizer"] or self._bundle_gpus:
             if models.synthesizer.kv_cache_gib is not None:
                 faults.append(
-                    "models.synthesizer.kv_cache_gib makes vLLM take memory without regard to gpu_memory_utilization on "
-                    "a GPU: set models.synthesizer.kv_cache_gib to null"
+                    "models.synthesizer.kv_cache_gib makes vLLM take memory without regard to gpu_memory_utilization "
+                    "on a GPU: set models.synthesizer.kv_cache_gib to null"
                 )
             share = 1.0 if self._bundle_gpus else self._shares["synthesizer"]
-            faults += _too_much("models.synthesizer.gpu_memory_utilization", models.synthesizer.gpu_memory_utilization,
-                                "synthesizer", share)  # fmt: skip
+            asked: float | None = models.synthesizer.gpu_memory_utilization
+            faults += _too_much("models.synthesizer.gpu_memory_utilization", asked, "synthesizer", share)
         for name in self._device_keys():
             if name != "retriever":  # FAISS takes what the index needs and cannot be bounded
                 asked = getattr(models, name).gpu_memory_share

@@ -55,8 +55,8 @@ def _delay_faults(key: str, scaling: AutoscalingSettings) -> list[str]:
     """A delay shorter than the look-back acts on an average that still holds the load from before the change."""
     look_back = scaling.look_back_period_s
     return [
-        f"{key}.{name} is {delay:g}, less than the look_back_period_s {look_back:g} that Ray averages the load over, so "
-        f"it would act on load that has passed: set {key}.{name} to {look_back!r} or more"
+        f"{key}.{name} is {delay:g}, less than the look_back_period_s {look_back:g} that Ray averages the load over, "
+        f"so it would act on load that has passed: set {key}.{name} to {look_back!r} or more"
         + (f", or look_back_period_s down to {delay:g}" if delay > 10.0 else ", and look_back_period_s as low as 11")
         for name, delay in (
             ("upscale_delay_s", scaling.upscale_delay_s),
@@ -71,7 +71,7 @@ def _target_faults(key: str, deployment: DeploymentSettings, scaling: Autoscalin
     if target <= most:
         return []
     return [
-        f"{key}.autoscaling.target_ongoing_requests is {target:g}, more than {key}.max_ongoing_requests {most}, so every "
-        f"replica would be full before another is started: set {key}.autoscaling.target_ongoing_requests to "
+        f"{key}.autoscaling.target_ongoing_requests is {target:g}, more than {key}.max_ongoing_requests {most}, so "
+        f"every replica would be full before another is started: set {key}.autoscaling.target_ongoing_requests to "
         f"{max(1, most * 2 // 3)} or less"
     ]

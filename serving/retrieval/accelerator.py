@@ -18,7 +18,7 @@ _FIRST = 0  # Ray shows a replica only the GPU that it reserved
 
 
 class GpuIndex:
-    """A FAISS index on a GPU, with what a reader needs of one. One search at a time: FAISS's GPU resources want that."""
+    """A FAISS index on a GPU, with what a reader needs of one. One search at a time: its GPU resources want that."""
 
     def __init__(self, index: Any, resources: Any) -> None:
         self._index = index
@@ -57,8 +57,8 @@ def to_device(index: Any, device: Device, *, scratch_bytes: int = SCRATCH_BYTES)
         return GpuIndex(faiss.index_cpu_to_gpu(resources, _FIRST, _vectors(index)), resources)
     except RuntimeError as error:  # out of memory, most of all
         raise DeviceMissingError(
-            f"the index's {index.ntotal} vectors of {index.d} numbers ({index.ntotal * index.d * 4 / 2**30:.1f} GiB) do "
-            "not go onto the GPU: leave it more room (lower models.synthesizer.gpu_memory_utilization), or set "
+            f"the index's {index.ntotal} vectors of {index.d} numbers ({index.ntotal * index.d * 4 / 2**30:.1f} GiB) "
+            "do not go onto the GPU: leave it more room (lower models.synthesizer.gpu_memory_utilization), or set "
             "retrieval.device to cpu"
         ) from error
 

@@ -80,8 +80,10 @@ class DenseWriter:
 
 
 class DenseReader:
-    """Searches an embedding half. Safe to use from several threads. Opening raises ``RuntimeError`` if unreadable, and
-    :class:`~serving.answer.errors.DeviceMissingError` when ``device`` cannot hold it."""
+    """Searches an embedding half. Safe to use from several threads.
+
+    Opening raises ``RuntimeError`` if unreadable, ``DeviceMissingError`` when it cannot be put on ``device``.
+    """
 
     def __init__(self, path: Path, *, device: Device = "cpu", scratch_bytes: int = SCRATCH_BYTES) -> None:
         self._index = to_device(faiss.read_index(str(path)), device, scratch_bytes=scratch_bytes)

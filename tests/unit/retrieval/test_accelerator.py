@@ -15,6 +15,8 @@ from serving.retrieval import accelerator
 from serving.retrieval.accelerator import GpuIndex, to_device
 from serving.retrieval.index import HybridIndex
 
+from .conftest import LIBRARY, Build
+
 DIMENSION = 8
 
 
@@ -53,8 +55,9 @@ class FakeGpu:
     def copy(self, resources: FakeResources, device: int, index: Any) -> Any:
         if self.full:
             raise RuntimeError("cudaMalloc error out of memory")
-        self.copied.append((device, index, resources.scratch))
-        return index
+        copy = faiss.clone_index(index)
+        self.copied.append((device, copy, resources.scratch))
+        return copy
 
 
 def test_on_a_cpu_the_index_is_itself() -> None:
@@ -115,8 +118,8 @@ def test_one_search_at_a_time() -> None:
 
 
 @pytest.mark.skipif(hasattr(faiss, "StandardGpuResources"), reason="this FAISS knows GPUs")
-def test_an_index_that_cannot_go_to_the_gpu_is_not_called_damaged(tmp_path: Path) -> None:
-    build_fake(LIBRARY, tmp_path, FakeEmbedder())
+def test_an_index_that_cannot_go_to_the_gpu_is_not_called_damaged(tmp_path: Path, build: Build) -> None:
+    build(LIBRARY)
     assert HybridIndex.open(tmp_path, device="cpu")
     with pytest.raises(DeviceMissingError):
         HybridIndex.open(tmp_path, device="cuda")

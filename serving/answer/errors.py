@@ -67,6 +67,13 @@ class IndexMissingError(UnavailableError):
     code = "index_missing"
 
 
+class DeviceMissingError(UnavailableError):
+    """A GPU that the settings ask for cannot be used."""
+
+    code = "device_missing"
+    retryable = False
+
+
 class GroundingError(AnswerError):
     """An answer's grounding does not hold together. Nothing is shown: this is a bug of ours, or a hostile input."""
 

@@ -67,7 +67,15 @@ def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: 
     chosen = settings.models.embedder
     steps.say("loading the embedder")
     disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
-    embedder = Embedder(Catalog(settings.home).locate(chosen.model), threads=chosen.threads, dtype=chosen.dtype)
+    embedder = Embedder(
+        Catalog(settings.home).locate(chosen.model),
+        threads=chosen.threads,
+        dtype=chosen.dtype,
+        max_tokens=chosen.max_tokens,
+        batch_tokens=chosen.batch_tokens,
+        device=chosen.device,
+        memory_share=chosen.gpu_memory_share,
+    )
     began = time.perf_counter()
 
     def progress(done: int, total: int | None) -> None:

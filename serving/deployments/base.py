@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from serving.answer.types import Deadline
+from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
 
@@ -12,6 +14,17 @@ WARM_UP_S = 300.0
 def deadline_in(timeout_s: float) -> Deadline:
     """A deadline on this process's clock, from the seconds that were left when the call was sent."""
     return Deadline.after(timeout_s, time.monotonic)
+
+
+def encoder_options(chosen: EncoderSettings, deployment: DeploymentSettings) -> dict[str, Any]:
+    """What an encoder is made with: its device and portions, and no more of a GPU's memory than it reserves of it."""
+    return {
+        "threads": chosen.threads,
+        "max_tokens": chosen.max_tokens,
+        "batch_tokens": chosen.batch_tokens,
+        "device": chosen.device,
+        "memory_share": chosen.gpu_memory_share or deployment.num_gpus or None,
+    }
 
 
 class ModelDeployment:

@@ -21,7 +21,11 @@ from serving.settings import Settings
 class RetrieverDeployment:
     def __init__(self, settings: Settings, embedder: DeploymentHandle) -> None:
         self._embedder = RemoteEmbedder(embedder)
-        self._retriever = IndexRetriever(HybridIndex.open(settings.index_path), self._embed)
+        chosen = settings.retrieval
+        index = HybridIndex.open(
+            settings.index_path, device=chosen.device, scratch_bytes=chosen.gpu_scratch_mib * 2**20
+        )
+        self._retriever = IndexRetriever(index, self._embed)
 
     async def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         # The retriever bounds the whole call by the question's deadline; this is the ceiling for a stuck embedder.

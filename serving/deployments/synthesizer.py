@@ -35,6 +35,8 @@ def options_of(settings: Settings) -> VllmOptions:
         enforce_eager=chosen.enforce_eager,
         adapter=(adapter.name, adapter) if adapter else None,
         tensor_parallel_size=chosen.tensor_parallel_size,
+        # vLLM looks for GPUs of its own process unless it is told that its workers are Ray's.
+        executor="ray" if settings.deployments.synthesizer.bundle_gpus else None,
         patience_s=chosen.patience_s,
     )
 

@@ -10,6 +10,8 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from serving.retrieval.accelerator import SCRATCH_BYTES, Device, to_device
+
 Vectors = NDArray[np.float32]
 
 FLAT_LIMIT = 100_000
@@ -78,10 +80,13 @@ class DenseWriter:
 
 
 class DenseReader:
-    """Searches an embedding half. Safe to use from several threads. Opening raises ``RuntimeError`` if unreadable."""
+    """Searches an embedding half. Safe to use from several threads.
 
-    def __init__(self, path: Path) -> None:
-        self._index = faiss.read_index(str(path))
+    Opening raises ``RuntimeError`` if unreadable, ``DeviceMissingError`` when it cannot be put on ``device``.
+    """
+
+    def __init__(self, path: Path, *, device: Device = "cpu", scratch_bytes: int = SCRATCH_BYTES) -> None:
+        self._index = to_device(faiss.read_index(str(path)), device, scratch_bytes=scratch_bytes)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)

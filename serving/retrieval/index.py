@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from serving.answer.errors import IndexMissingError
 from serving.answer.types import Passage
+from serving.retrieval.accelerator import SCRATCH_BYTES, Device
 from serving.retrieval.dense import DenseReader
 from serving.retrieval.fusion import reciprocal_rank_fusion
 from serving.retrieval.generations import BUILD_COMMAND, LEXICAL, MANIFEST, VECTORS, current_folder
@@ -26,13 +27,23 @@ class HybridIndex:
         self._dense = dense
 
     @classmethod
-    def open(cls, root: Path, embedder_name: str | None = None) -> HybridIndex:
+    def open(
+        cls,
+        root: Path,
+        embedder_name: str | None = None,
+        *,
+        device: Device = "cpu",
+        scratch_bytes: int = SCRATCH_BYTES,
+    ) -> HybridIndex:
         """Open the generation that answers under ``root``. It stays readable when a newer one takes its place.
 
+        ``device`` is where vectors are compared; ``scratch_bytes`` is a GPU's working memory for it.
+
         Raises :class:`~serving.answer.errors.IndexMissingError`, naming the command to run, when there is no index,
-        when it is damaged or of another format, or when it was built with another embedder than ``embedder_name``.
+        when it is damaged or of another format, or when it was built with another embedder than ``embedder_name``;
+        and :class:`~serving.answer.errors.DeviceMissingError` when ``device`` cannot be used.
         """
-        index = cls.load(current_folder(root))
+        index = cls.load(current_folder(root), device=device, scratch_bytes=scratch_bytes)
         if embedder_name not in {None, index.manifest.embedder}:
             raise IndexMissingError(
                 f"the index was built with the embedder {index.manifest.embedder!r}, not {embedder_name!r}: "
@@ -41,7 +52,7 @@ class HybridIndex:
         return index
 
     @classmethod
-    def load(cls, folder: Path) -> HybridIndex:
+    def load(cls, folder: Path, *, device: Device = "cpu", scratch_bytes: int = SCRATCH_BYTES) -> HybridIndex:
         """Open the generation in ``folder``, whether it is the one that answers or not. Raises as :meth:`open`."""
         try:
             manifest = Manifest.from_json((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -51,7 +62,7 @@ class HybridIndex:
             raise IndexMissingError(f"the index cannot be read ({error}): {BUILD_COMMAND}") from error
         try:
             lexical = LexicalReader(folder / LEXICAL)
-            dense = DenseReader(folder / VECTORS)
+            dense = DenseReader(folder / VECTORS, device=device, scratch_bytes=scratch_bytes)
         # ValueError is tantivy's, RuntimeError FAISS's, and a size read from garbage fits no memory. What they say
         # names paths of this machine, which are no matter of the caller's.
         except (OSError, ValueError, RuntimeError, MemoryError) as error:

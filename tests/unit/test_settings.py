@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from serving.settings import PROMPT_TOKENS, Settings, SettingsError, default_home, load, parse
+from tests.unit.advice import ADVICE, advised, merged, nested
 
 EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
 
@@ -62,20 +63,6 @@ def levels(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple
             yield from levels(field.annotation, (*path, name))
 
 
-def nested(path: tuple[str, ...], leaf: Any) -> Any:
-    for name in reversed(path):
-        leaf = {name: leaf}
-    return leaf
-
-
-def merged(tree: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """``tree`` with what ``other`` says instead."""
-    out = dict(tree)
-    for key, value in other.items():
-        out[key] = merged(out.get(key, {}), value) if isinstance(value, dict) else value
-    return out
-
-
 @pytest.mark.parametrize("path", list(levels(Settings)), ids=lambda path: ".".join(path) or "top")
 def test_an_unknown_key_is_refused_by_name(path: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError, match=re.escape(".".join((*path, "tyop"))) + ": Extra inputs"):
@@ -86,7 +73,7 @@ def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 1 + 1 + 4 + 1 + 1 + 4 + 1 + 7
+    assert len(list(levels(Settings))) == 1 + 1 + 4 + 1 + 1 + 1 + 4 + 1 + 7
 
 
 @pytest.mark.parametrize(
@@ -114,17 +101,6 @@ def test_every_fault_is_said_at_once() -> None:
 
 
 # Keys that contradict each other
-
-ADVICE = re.compile(r"([a-z_]+(?:\.[a-z_]+)+) to (\d+(?:\.\d+)?)")
-
-
-def advised(message: str) -> dict[str, Any]:
-    """The tree that a message says to write."""
-    tree: dict[str, Any] = {}
-    for key, value in ADVICE.findall(message):
-        number: float = float(value) if "." in value else int(value)
-        tree = merged(tree, nested(tuple(key.split(".")), number))
-    return tree
 
 
 @pytest.mark.parametrize(
@@ -290,9 +266,12 @@ def another(key: str, value: Any) -> Any:
         "answer.on_fabrication": "drop",
         "answer.window_tokens": 4_000,
         "answer.temperature": 0.5,
+        "models.synthesizer.tensor_parallel_size": 2,
+        "models.synthesizer.kv_cache_gib": 0.25,
     }
-    if key in named:
-        return named[key]
+    unset = {"device": "cuda", "gpu_memory_share": 0.5, "max_tokens": 512, "batch_tokens": 512}
+    if key in named or key.rpartition(".")[2] in unset:
+        return named.get(key, unset.get(key.rpartition(".")[2]))
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -310,6 +289,13 @@ def test_the_version_changes_with_what_shapes_answers(key: str, value: Any) -> N
     tree = nested(tuple(key.split(".")), another(key, value))
     if key.endswith(".kind"):
         tree = merged(tree, nested((*key.split(".")[:2], "model"), "path:/models/x"))
+    if key == "models.embedder.device":
+        tree["deployments"] = {"embedder": {"num_gpus": 0.1}}
+    if key == "models.synthesizer.tensor_parallel_size":
+        tree["models"]["synthesizer"]["kv_cache_gib"] = None
+        tree["deployments"] = {
+            "synthesizer": {"num_cpus": 0, "placement_group_bundles": [{"GPU": 1}, {"GPU": 1}]},
+        }
     assert parse(tree).version != Settings().version
 
 

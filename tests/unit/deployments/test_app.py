@@ -76,7 +76,6 @@ def test_each_deployment_gets_what_its_settings_say() -> None:
         "max_ongoing_requests": 3,
         "max_queued_requests": 4,
         "num_cpus": 0.5,
-        "num_gpus": 0.25,
         "health_check_period_s": 5.0,
         "health_check_timeout_s": 6.0,
         "graceful_shutdown_timeout_s": 7.0,
@@ -86,8 +85,7 @@ def test_each_deployment_gets_what_its_settings_say() -> None:
         found = deployments(build({"deployments": {name.lower(): chosen}}))
         config = found[name]._deployment_config
         assert found[name].ray_actor_options["num_cpus"] == 0.5
-        assert found[name].ray_actor_options["num_gpus"] == 0.25
-        for key in set(chosen) - {"num_cpus", "num_gpus"}:
+        for key in set(chosen) - {"num_cpus"}:
             assert getattr(config, key) == chosen[key], (name, key)
         for other in NAMES - {name}:
             assert found[other]._deployment_config == plain[other]._deployment_config

@@ -1,0 +1,1 @@
+"""``answer doctor``: what may be wrong on this machine, and the command that mends it."""

@@ -22,6 +22,12 @@ from serving.settings import SettingsError
 
 app = typer.Typer(
     no_args_is_help=True,
+    epilog=epilog(
+        ("answer config show", "the settings, and where each value came from"),
+        ("ANSWER_ANSWER__MAX_SENTENCES=3 answer config show", "with one from the environment"),
+        ("answer config check mine.yaml", "what is wrong with a file, and what to write instead"),
+        after="Next: `answer config show --help`, `answer config check --help`.",
+    ),
     help="""Show and check the settings: a file, then ANSWER_… variables, then --set, each later one winning.
 
 A key with dots, such as models.synthesizer.dtype, is in the environment ANSWER_MODELS__SYNTHESIZER__DTYPE: capitals,
@@ -109,7 +115,8 @@ def as_document(found: Effective) -> dict[str, Any]:
 
 def commented(found: Effective, *, defaults: bool) -> Iterator[str]:
     """The tree as YAML, with origins as comments, those of defaults by choice; so it can still be read as YAML."""
-    tree, above = masked_tree(found), ()
+    tree = masked_tree(found)
+    above: tuple[str, ...] = ()
     lines: list[tuple[str, str]] = []
     for path, _, origin in found.values():
         shared = next((n for n, (a, b) in enumerate(zip(path, above, strict=False)) if a != b), 0)
@@ -131,4 +138,5 @@ def _at(tree: Any, path: tuple[str, ...]) -> Any:
 def _scalar(value: Any) -> str:
     """One value as YAML on one line."""
     text: str = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10**9)
-    return text.removesuffix("...\n").strip()
+    text = text.removesuffix("...\n").strip()
+    return json.dumps(value, ensure_ascii=False) if "\n" in text else text

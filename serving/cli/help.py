@@ -8,7 +8,7 @@ EXAMPLES = "Examples:"
 def epilog(*examples: tuple[str, str], after: str) -> str:
     """The end of a command's help: ``examples`` are commands, each with what it does, and ``after`` names what is next.
 
-    The last line of a page is at most 80 columns wide, so an example and its meaning take a line each.
+    An example and its meaning take a line each, since a page is 80 columns wide.
     """
     shown = "\n".join(f"  $ {command}\n      {meaning}" for command, meaning in examples)
     return f"{EXAMPLES}\n{shown}\n\n{after}"

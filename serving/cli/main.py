@@ -28,7 +28,7 @@ app = typer.Typer(
     epilog=epilog(
         ("answer up", "start the server here; Ctrl-C stops it"),
         ('answer ask "What does itertools.chain do?"', "ask it, from another terminal"),
-        ("answer doctor", "when something does not work: what is wrong and the command that mends it"),
+        ("answer doctor", "when something does not work: what is wrong, and what mends it"),
         after="`answer COMMAND --help` has examples of each. `answer --install-completion` teaches your shell.",
     ),
 )
@@ -78,10 +78,17 @@ def _http_options(document: Mapping[str, Any], host: str | None, port: int | Non
     ),
 )
 def up(
+    *,
     config: Config = None,
     sets: Sets = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on.  [default: 8000]")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="Address to listen on.", show_default="the file's, or 127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.", show_default="the file's, or 8000"),
+    ] = None,
     ask: Annotated[
         str | None, typer.Option(metavar="QUESTION", help="Start, ask this, print the answer's JSON, stop.")
     ] = None,
@@ -200,7 +207,15 @@ def search(
         fail("nothing found")
 
 
-app.command(rich_help_panel=LOOK)(doctor)
+app.command(
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer doctor", "this machine, for the default target"),
+        ("answer doctor --url http://127.0.0.1:8000", "and the server that runs there"),
+        ("answer doctor --config mine.yaml --json | jq .checks", "for scripts"),
+        after="Next: do what the arrows say, then `answer up`. `answer config check` says more of settings.",
+    ),
+)(doctor)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
 
 

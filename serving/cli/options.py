@@ -11,7 +11,7 @@ import typer
 
 from serving.cli.console import fail
 from serving.configuring.files import read_file
-from serving.configuring.keys import names
+from serving.configuring.keys import choices, names
 from serving.configuring.layers import Effective, layered
 from serving.settings import SettingsError
 
@@ -23,7 +23,10 @@ EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
 
 
 def complete_key(incomplete: str) -> list[str]:
-    """The keys that ``incomplete`` begins, each ready for its value."""
+    """The keys that ``incomplete`` begins, each ready for its value; after that, the values that may follow."""
+    key, equals, begun = incomplete.partition("=")
+    if equals:
+        return [f"{key}={choice}" for choice in choices(tuple(key.split("."))) if choice.startswith(begun)]
     return [f"{name}=" for name in names() if name.startswith(incomplete)]
 
 
@@ -33,8 +36,9 @@ Config = Annotated[
         "--config",
         "-c",
         envvar="ANSWER_CONFIG",
-        help="A Serve file such as configs/embedded.yaml, which is the default.",
-        show_default=False,
+        help="A Serve file.",
+        metavar="FILE",
+        show_default="configs/embedded.yaml",
         rich_help_panel=CONFIGURATION,
     ),
 ]
@@ -43,7 +47,7 @@ Sets = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Set this key, whatever the file and the environment say. May be repeated.",
+        help="Set a key over the file and the environment. May be repeated.",
         show_default=False,
         autocompletion=complete_key,
         rich_help_panel=CONFIGURATION,

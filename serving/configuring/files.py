@@ -23,7 +23,7 @@ class SettingsFile:
 
     name: str
     tree: Any
-    document: dict[str, Any]
+    document: dict[str, Any] = field(default_factory=dict)
     lines: Mapping[Path, int] = field(default_factory=dict)
     repeated: tuple[Path, ...] = ()
 

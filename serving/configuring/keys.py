@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from functools import cache
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -89,6 +90,21 @@ def nearest(key: str) -> str | None:
     if len(moved) == 1:
         return moved[0]
     return next(iter(difflib.get_close_matches(key, moved or known, n=1, cutoff=0.0 if moved else 0.6)), None)
+
+
+def choices(path: Path) -> list[str]:
+    """The values that the key at ``path`` may have, where they are few."""
+    found: list[str] = []
+    for one in allowed_at(path):
+        if get_origin(one) is Literal:
+            found += map(str, get_args(one))
+        elif isinstance(one, type) and issubclass(one, Enum):
+            found += (str(member.value) for member in one)
+        elif one is bool:
+            found += ("true", "false")
+        elif one is types.NoneType:
+            found.append("null")
+    return found
 
 
 def value_of(text: str, path: Path) -> Any:

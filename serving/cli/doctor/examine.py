@@ -35,6 +35,6 @@ def examine(machine: Machine, subject: Subject, checks: Iterable[tuple[str, Chec
     for name, check in checks:
         try:
             yield from check(machine, subject)
-        except Exception as error:  # noqa: BLE001 (whatever it is, the other checks are still worth having)
+        except Exception as error:  # whatever it is, the other checks are still worth having
             said = " ".join(f"{type(error).__name__} {error}".split())
             yield problem(name, f"this check failed itself: {said}", "answer doctor --json, and report what it says")

@@ -20,7 +20,9 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``check`` is a stable name, such as ``disk.home``; ``fix`` is a command, or what to do; empty when all is well."""
+    """``check`` is a stable name, such as ``disk.home``. ``fix`` is the command that mends it, or what to do where
+    no command can; it is empty when all is well.
+    """
 
     check: str
     status: Status

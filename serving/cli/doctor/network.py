@@ -44,7 +44,7 @@ def _is_ours(machine: Machine, host: str, port: int) -> bool:
         found = machine.call(f"http://{f'[{local}]' if ':' in local else local}:{port}", "/openapi.json", timeout_s=1.0)
     except ServerError:
         return False
-    return _field(found, "info", "title") == API_TITLE
+    return bool(_field(found, "info", "title") == API_TITLE)
 
 
 def server(machine: Machine, subject: Subject) -> Iterator[Finding]:

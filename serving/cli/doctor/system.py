@@ -21,6 +21,7 @@ OPEN_FILES = 8_192
 
 _CGROUPS = PurePosixPath("/sys/fs/cgroup")
 _UNLIMITED = 2**60
+_SHARED = Path("/dev/shm")  # noqa: S108 (asked how large it is)
 
 
 def python(machine: Machine, subject: Subject) -> Iterator[Finding]:
@@ -79,7 +80,7 @@ def _flags(machine: Machine) -> str:
 
 def memory(machine: Machine, subject: Subject) -> Iterator[Finding]:
     """A control group's limit counts like the machine's own memory, and its use like the machine's."""
-    fields = dict(re.findall(r"^(\w+):\s+(\d+) kB", machine.read("/proc/meminfo") or "", re.MULTILINE))
+    fields: dict[str, str] = dict(re.findall(r"^(\w+):\s+(\d+) kB", machine.read("/proc/meminfo") or "", re.MULTILINE))
     if "MemTotal" not in fields:
         yield warning("memory", "this machine does not say how much memory it has", "cat /proc/meminfo")
         return
@@ -143,12 +144,15 @@ def disks(machine: Machine, subject: Subject) -> Iterator[Finding]:
         yield warning("disk.tmp", message, "free some, or export RAY_TMPDIR=FOLDER, one on another disk")
     else:
         yield ok("disk.tmp", f"{gib(disk.free)} free at {scratch}")
-    shared = machine.disk(Path("/dev/shm"))  # noqa: S108
+    shared = machine.disk(_SHARED)
     if shared.free < OBJECT_STORE_BYTES:
-        message = f"/dev/shm has {gib(shared.free)} free and Ray's object store takes {gib(OBJECT_STORE_BYTES)}"
-        yield warning("disk.shm", f"{message}: it falls back to {scratch}, slowly", "docker run --shm-size=1g …")
+        message = (
+            f"{_SHARED} has {gib(shared.free)} free and Ray's object store takes {gib(OBJECT_STORE_BYTES)}: "
+            f"it falls back to {scratch}, slowly"
+        )
+        yield warning("disk.shm", message, "docker run --shm-size=1g …")
     else:
-        yield ok("disk.shm", f"{gib(shared.free)} free at /dev/shm")
+        yield ok("disk.shm", f"{gib(shared.free)} free at {_SHARED}")
 
 
 def limits(machine: Machine, subject: Subject) -> Iterator[Finding]:

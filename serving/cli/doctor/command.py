@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ def diagnose(machine: Machine, config: Path | None, sets: Sequence[str], url: st
         found = effective(config, sets)
     except SettingsError as error:
         faults = error.faults if isinstance(error, ConfigurationError) else (error,)
-        fix = f"answer config check {name}" if path else "answer config check"
+        fix = f"answer config check {shlex.quote(name)}" if path else "answer config check"
         for fault in faults:
             yield problem("config", str(fault), fix)
         checks = [(check, run) for check, run in CHECKS if check in WITHOUT_SETTINGS]
@@ -63,8 +64,8 @@ def diagnose(machine: Machine, config: Path | None, sets: Sequence[str], url: st
         yield from examine(machine, Subject(Settings(), url=url, root=root), checks)
         yield Finding("config.skipped", Status.WARNING, f"not checked without settings: {skipped}", fix)
         return
-    changed = sum(origin.kind in ("environment", "flag") for _, _, origin in found.values())
-    yield ok("config", f"{name} can run" + (f", with {changed} values from elsewhere" if changed else ""))
+    changed = ", ".join(str(o) for _, _, o in found.values() if o.kind in ("environment", "flag"))
+    yield ok("config", f"{name} can run" + (f"; set elsewhere: {changed}" if changed else ""))
     http = found.document.get("http_options") or {}
     subject = Subject(
         found.settings, config=name if config else "", http=http if isinstance(http, dict) else {}, url=url, root=root

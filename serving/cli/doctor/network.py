@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,7 +71,7 @@ def _version(machine: Machine, url: str) -> Iterator[Finding]:
     try:
         found = machine.call(url, "/openapi.json", timeout_s=5.0)
     except ServerError as error:
-        yield problem("server.version", str(error), f"curl -s {url}/openapi.json")
+        yield problem("server.version", str(error), f"curl -s {shlex.quote(url)}/openapi.json")
         return
     title, version = _field(found, "info", "title"), _field(found, "info", "version")
     if title != API_TITLE:

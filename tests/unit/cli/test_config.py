@@ -201,7 +201,10 @@ def test_index_and_search_use_the_effective_settings(monkeypatch: pytest.MonkeyP
 
 def test_the_module_lists_its_examples() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "serving.cli.main", "config", "show", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "serving.cli.main", "config", "show", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "$ answer config show" in done.stdout
 

@@ -163,7 +163,7 @@ def test_bash_completes_commands_itself_and_leaves_paths_to_the_shell(tmp_path: 
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m serving.cli.main "$@"\n')
     command.chmod(0o755)
     asked = (
-        f"{script}\nask() {{ COMP_WORDS=(\"$@\"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); "
+        f'{script}\nask() {{ COMP_WORDS=("$@"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); '
         f"_answer_completion '{command}'; printf '%s\\n' \"${{COMPREPLY[*]}}\"; }}\n"
         "ask answer do; ask answer up --config conf\n"
     )

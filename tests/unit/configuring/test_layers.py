@@ -142,12 +142,15 @@ def test_an_empty_variable_sets_nothing() -> None:
 
 @given(st.sampled_from(names()), st.text(max_size=12))
 def test_whatever_is_said_there_are_settings_or_faults(key: str, text: str) -> None:
+    found: Effective | ConfigurationError
     try:
         found = layered(None, {}, [f"{key}={text}"])
     except ConfigurationError as error:
-        assert error.faults
-    else:
+        found = error
+    if isinstance(found, Effective):
         assert origin_of(found, key) == f"--set {key}"
+    else:
+        assert all(fault.key and fault.message for fault in found.faults)
 
 
 # Faults
@@ -240,7 +243,9 @@ def test_every_variable_that_this_project_speaks_of_is_a_setting_or_reserved() -
     ]
     assert len(files) > 100
     spoken = {
-        name: path for path in files for name in re.findall(r"\bANSWER_[A-Z][A-Z_]*[A-Z]\b", path.read_text(errors="replace"))
+        name: path
+        for path in files
+        for name in re.findall(r"\bANSWER_[A-Z][A-Z_]*[A-Z]\b", path.read_text(errors="replace"))
     }
     assert {name: path for name, path in spoken.items() if name not in known} == {}
 

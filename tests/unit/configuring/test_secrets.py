@@ -16,8 +16,10 @@ SECRET = "hunter2"
 
 @pytest.mark.parametrize(
     "name",
-    ["api_key", "key", "keys", "api_keys", "apikey", "password", "db_password", "passwd", "PASSWORD", "auth_token"]
-    + ["token", "tokens", "client_secret", "secrets", "credentials", "passphrase"],
+    [
+        *("api_key", "key", "keys", "api_keys", "apikey", "password", "db_password", "passwd", "PASSWORD"),
+        *("auth_token", "token", "tokens", "client_secret", "secrets", "credentials", "passphrase"),
+    ],
 )
 @pytest.mark.parametrize("value", [SECRET, [SECRET], {"a": SECRET}, {"a": [SECRET]}])
 def test_a_secret_is_masked_by_the_name_of_its_key(name: str, value: Any) -> None:

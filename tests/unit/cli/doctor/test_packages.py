@@ -13,7 +13,12 @@ from serving.cli.doctor.findings import Status, Subject
 from serving.settings import Settings, parse
 from tests.unit.cli.doctor.fakes import FakeMachine, found
 
-LOCK = "# made by a tool\nray==2.60.0 \\\n    --hash=sha256:aa==bb \\\n    # via x==1\ntorch==2.13.0+cpu ; sys_platform == 'linux' \\\n"
+LOCK = """# made by a tool
+ray==2.60.0 \\
+    --hash=sha256:aa==bb \\
+    # via x==1
+torch==2.13.0+cpu ; sys_platform == 'linux' \\
+"""
 REPO = Path("/repo")
 OK, WARNING, PROBLEM = Status.OK, Status.WARNING, Status.PROBLEM
 

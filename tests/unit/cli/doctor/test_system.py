@@ -94,7 +94,9 @@ def grouped(version: int, limit: int | str, used: int, *, group: str = "/", cach
 
 
 def membership(version: int, group: str) -> dict[str, str]:
-    return {"/proc/self/cgroup": f"0::{group}\n" if version == 2 else f"5:cpu,cpuacct:{group}\n4:memory:{group}\n0::/\n"}
+    return {
+        "/proc/self/cgroup": f"0::{group}\n" if version == 2 else f"5:cpu,cpuacct:{group}\n4:memory:{group}\n0::/\n"
+    }
 
 
 def test_memory_of_the_machine() -> None:

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from serving.configuring.keys import Path, allowed_at, dotted, names, nearest
 from serving.configuring.origins import DEFAULT, Origin, Origins
-from serving.configuring.secrets import MASK, masked
+from serving.configuring.secrets import masked
 from serving.settings import Settings, SettingsError
 
 LIST_KEYS = "`answer config show` lists every key"
@@ -71,8 +71,8 @@ def _of_one(details: ErrorDetails, origins: Origins) -> Fault:
     if details["type"] == "value_error":  # ours: it says what to write
         return Fault(dotted(path), *_parted(message), origin)
     given = details["input"]
-    if isinstance(given, str | int | float | bool) and MASK not in str(shown := masked(given, path[-1])):
-        message += f", and this is {shown!r}"
+    if isinstance(given, str | int | float | bool):
+        message += f", and this is {masked(given, path[-1])!r}"
     return Fault(dotted(path), message, _default_of(path), origin)
 
 

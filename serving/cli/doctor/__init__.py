@@ -1,1 +1,0 @@
-"""``answer doctor``: what may be wrong on this machine, and the command that mends it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -197,16 +196,6 @@ def test_index_and_search_use_the_effective_settings(monkeypatch: pytest.MonkeyP
     assert seen[0].index_path == tmp_path / "i"
     assert answer("search", "x", "--set", "tyop=1").exit_code == 2
     assert answer("search", "x", ANSWER_TYOP="1").exit_code == 2
-
-
-def test_the_module_lists_its_examples() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "serving.cli.main", "config", "show", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "$ answer config show" in done.stdout
 
 
 def test_a_value_is_one_line_of_yaml() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from ray.serve import Application, Deployment
 
+from serving.configuring.files import SettingsFile
+from serving.configuring.layers import layered
 from serving.deployments.embedder import EmbedderDeployment
 from serving.deployments.gateway import GatewayDeployment
 from serving.deployments.reranker import RerankerDeployment
@@ -13,7 +16,7 @@ from serving.deployments.retriever import RetrieverDeployment
 from serving.deployments.router import RouterDeployment
 from serving.deployments.synthesizer import SynthesizerDeployment
 from serving.deployments.verifier import VerifierDeployment
-from serving.settings import DeploymentSettings, Settings, parse
+from serving.settings import DeploymentSettings, Settings
 
 
 def configured(deployment: Deployment, chosen: DeploymentSettings, *, threads: int = 1) -> Deployment:
@@ -70,5 +73,9 @@ def application(settings: Settings) -> Application:
 
 
 def build(args: dict[str, Any]) -> Application:
-    """What a Serve file's ``import_path`` names. Raises :class:`~serving.settings.SettingsError`."""
-    return application(parse(args))
+    """What a Serve file's ``import_path`` names: the file's ``args``, and over them the environment's settings.
+
+    The environment is that of the process which builds: Ray's head, or the application's ``runtime_env``. Raises
+    :class:`~serving.settings.SettingsError`.
+    """
+    return application(layered(SettingsFile("args", args), os.environ).settings)

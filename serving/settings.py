@@ -270,10 +270,10 @@ def _said(fault: ErrorDetails) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {message}"
 
 
-def load(path: Path) -> tuple[Settings, dict[str, Any]]:
-    """Reads a Serve file: our settings, and the file itself for its HTTP options. Raises :class:`SettingsError`."""
+def read(path: Path) -> dict[str, Any]:
+    """A Serve file with exactly one application, its settings unchecked. Raises :class:`SettingsError`."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"{path} does not exist; name a file such as configs/embedded.yaml") from error
     except OSError as error:
@@ -285,4 +285,10 @@ def load(path: Path) -> tuple[Settings, dict[str, Any]]:
         raise SettingsError(f"{path}: `applications` must list exactly one application")
     if faults := serve_file_faults(document):
         raise SettingsError(f"{path}: " + "; ".join(faults))
-    return parse(applications[0].get("args") or {}), document
+    return dict(document)
+
+
+def load(path: Path) -> tuple[Settings, dict[str, Any]]:
+    """Reads a Serve file: our settings, and the file itself for its HTTP options. Raises :class:`SettingsError`."""
+    document = read(path)
+    return parse(document["applications"][0].get("args") or {}), document

@@ -37,6 +37,21 @@ def ready(url: str) -> bool:
     return response.status_code == httpx.codes.OK
 
 
+def probe(url: str, path: str, body: dict[str, Any] | None = None, *, timeout_s: float) -> httpx.Response:
+    """What a server says to GET, or to POST with a body, whatever its status. Raises :class:`ServerError`."""
+    method = "GET" if body is None else "POST"
+    try:
+        return httpx.request(
+            method, f"{url.rstrip('/')}{path}", json=body, timeout=timeout_s, trust_env=not _is_here(url)
+        )
+    except httpx.ConnectError as error:
+        raise ServerError(f"no server at {url}") from error
+    except httpx.TimeoutException as error:
+        raise ServerError(f"{path} did not answer in {timeout_s:g} s") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ServerError(f"the call to {url} failed: {type(error).__name__} {error}") from error
+
+
 def _post(url: str, path: str, body: dict[str, Any], timeout_s: float) -> bytes:
     try:
         # The server keeps the deadline; the client waits a little longer, to hear what came of it.

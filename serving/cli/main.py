@@ -1,8 +1,10 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,37 +12,51 @@ import typer
 from rich.console import Console
 
 from serving.answer.errors import AnswerError
+from serving.cli import config as config_commands
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
-from serving.settings import Settings, SettingsError, load
+from serving.cli.doctor.command import doctor
+from serving.cli.help import epilog
+from serving.cli.options import Config, Sets, Url, chosen
+
+RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
 
 app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     help="Answers in which every sentence is entailed by a passage it cites, or an honest decline.",
+    epilog=epilog(
+        ("answer up", "start the server here; Ctrl-C stops it"),
+        ('answer ask "What does itertools.chain do?"', "ask it, from another terminal"),
+        ("answer doctor", "when something does not work: what is wrong, and what mends it"),
+        after="`answer COMMAND --help` has examples of each. `answer --install-completion` teaches your shell.",
+    ),
 )
 
-Config = Annotated[
-    Path | None, typer.Option("--config", "-c", help="A Serve file such as configs/embedded.yaml.", show_default=False)
-]
-Url = Annotated[str, typer.Option(envvar="ANSWER_URL", help="The server to ask.")]
 
-
-# The embedded target is what runs when no file is named. It lies beside the packages in a checkout.
-EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
-
-
-def _settings(config: Path | None) -> tuple[Settings, dict[str, Any]]:
-    if config is None and EMBEDDED.is_file():
-        config = EMBEDDED
+def _say_version(wanted: bool) -> None:
+    if not wanted:
+        return
     try:
-        return load(config) if config else (Settings(), {})
-    except SettingsError as error:
-        fail(str(error), code=2)
+        said = version("openindex-answer")
+    except PackageNotFoundError:
+        said = "(not installed: run from a folder of source)"
+    sys.stdout.write(f"answer {said}\n")
+    raise typer.Exit
 
 
-def _http_options(document: dict[str, Any], host: str | None, port: int | None) -> dict[str, Any]:
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+def _http_options(document: Mapping[str, Any], host: str | None, port: int | None) -> dict[str, Any]:
     """Serve's HTTP options: the file's, then what the command line says instead."""
     options = document.get("http_options") or {}
     if not isinstance(options, dict):
@@ -52,11 +68,27 @@ def _http_options(document: dict[str, Any], host: str | None, port: int | None) 
     return http
 
 
-@app.command()
+@app.command(
+    rich_help_panel=RUN,
+    epilog=epilog(
+        ("answer up", "the embedded target at http://127.0.0.1:8000"),
+        ("answer up --port 8080 --set answer.max_sentences=3", "elsewhere, with one setting changed"),
+        ('answer up --ask "What does itertools.chain do?"', "start, answer one question as JSON, stop"),
+        after="Next: `answer ask QUESTION` in another terminal. It does not start? `answer doctor`.",
+    ),
+)
 def up(
+    *,
     config: Config = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on.  [default: 8000]")] = None,
+    sets: Sets = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="Address to listen on.", show_default="the file's, or 127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.", show_default="the file's, or 8000"),
+    ] = None,
     ask: Annotated[
         str | None, typer.Option(metavar="QUESTION", help="Start, ask this, print the answer's JSON, stop.")
     ] = None,
@@ -65,11 +97,11 @@ def up(
     """Start everything in the foreground: models, index, Ray Serve. Ctrl-C stops it."""
     from serving.cli.up import run
 
-    settings, document = _settings(config)
-    http = _http_options(document, host, port)
+    found = chosen(config, sets)
+    http = _http_options(found.document, host, port)
     with stdout_for_result() as result:
         try:
-            answer = run(settings, http, config=config, question=ask, verbose=verbose)
+            answer = run(found.settings, http, config=config, sets=sets or (), question=ask, verbose=verbose)
         except (AnswerError, ServerError) as error:
             fail(str(error))
         if answer is not None:
@@ -78,7 +110,15 @@ def up(
         raise typer.Exit(130)
 
 
-@app.command()
+@app.command(
+    rich_help_panel=RUN,
+    epilog=epilog(
+        ('answer ask "What does itertools.chain do?"', "the answer with its sources"),
+        ('answer ask "What is a deque?" --json | jq .claims', "the whole Answer, for scripts"),
+        ('answer ask "What is a deque?" --url http://10.0.0.5:8000', "ask a server elsewhere"),
+        after="Next: `answer search WORDS` shows what the index holds. No answer? `answer doctor --url URL`.",
+    ),
+)
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
     url: Url = DEFAULT_URL,
@@ -99,20 +139,29 @@ def ask(
         render(answer, Console(highlight=False))
 
 
-@app.command()
+@app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ("answer index docs/ README.md", "your own text; it takes the place of the index before"),
+        ("answer index --installed", "back to the default: installed packages, standard library"),
+        ("answer index docs/ --set index=/data/index", "into another folder"),
+        after="Next: `answer search WORDS` to see what is found, `answer up` to ask.",
+    ),
+)
 def index(
     paths: Annotated[list[Path] | None, typer.Argument(help="Markdown and text files, or folders of them.")] = None,
     installed: Annotated[
         bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
     ] = False,
     config: Config = None,
+    sets: Sets = None,
 ) -> None:
     """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
     from serving.cli.indexing import index_installed, index_paths
 
     if bool(paths) == installed:
         fail("name files or folders to index, or --installed", code=2)
-    settings, _ = _settings(config)
+    settings = chosen(config, sets).settings
     steps = Steps()
     try:
         if paths:
@@ -123,11 +172,19 @@ def index(
         fail(str(error))
 
 
-@app.command()
+@app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ('answer search "iterate pairwise"', "the ten best passages by BM25"),
+        ('answer search "retry backoff" --limit 3 --json', "three of them, as JSON lines"),
+        after="Next: `answer ask QUESTION`. Nothing found? `answer index PATH` adds text.",
+    ),
+)
 def search(
     query: Annotated[str, typer.Argument(help="Words to look for.")],
     limit: Annotated[int, typer.Option(min=1, max=100, help="Passages to show.")] = 10,
     config: Config = None,
+    sets: Sets = None,
     json: Annotated[bool, typer.Option("--json", help="Print the passages as JSON lines.")] = False,
 ) -> None:
     """Search the index on this machine (BM25). No server and no model is needed."""
@@ -135,7 +192,7 @@ def search(
     from serving.cli.rendering import print_passage
     from serving.retrieval.index import HybridIndex
 
-    settings, _ = _settings(config)
+    settings = chosen(config, sets).settings
     try:
         found = [PassageOut.of(p) for p in HybridIndex.open(settings.index_path).lexical(query, limit)]
     except AnswerError as error:
@@ -148,6 +205,18 @@ def search(
             print_passage(console, number, passage, excerpt=True)
     if not found:
         fail("nothing found")
+
+
+app.command(
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer doctor", "this machine, for the default target"),
+        ("answer doctor --url http://127.0.0.1:8000", "and the server that runs there"),
+        ("answer doctor --config mine.yaml --json | jq .checks", "for scripts"),
+        after="Next: do what the arrows say, then `answer up`. `answer config check` says more of settings.",
+    ),
+)(doctor)
+app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -45,8 +46,11 @@ def _ignore_signals() -> None:
         signal.signal(signum, signal.SIG_IGN)
 
 
-def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
-    """Puts models and the default index in place; what is already there is used again."""
+def prepare(settings: Settings, config: Path | None, steps: Steps, *, sets: Sequence[str] = ()) -> None:
+    """Puts models and the default index in place; what is already there is used again.
+
+    ``config`` and ``sets`` are what the command was given, for the process that builds the index.
+    """
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -64,7 +68,7 @@ def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
     manifest = indexing.current(settings)
     if manifest is None:
         steps.say("no index yet: building the default one")
-        _build_index(settings, config)
+        _build_index(settings, config, sets)
         manifest = indexing.current(settings)
         if manifest is None:
             fail("the index could not be read after it was built; run `answer index --installed` to see why")
@@ -80,11 +84,12 @@ def _need_disk(home: Path) -> None:
         )
 
 
-def _build_index(settings: Settings, config: Path | None) -> None:
+def _build_index(settings: Settings, config: Path | None, sets: Sequence[str]) -> None:
     # A process of its own: the embedder's memory is given back before Serve starts.
     command = [sys.executable, "-m", "serving.cli.main", "index", "--installed"]
     if config is not None:
         command += ["--config", str(config)]
+    command += [f"--set={assignment}" for assignment in sets]
     environment = {**os.environ, "ANSWER_HOME": str(settings.home)}
     # No thread runs yet, so the hook between fork and exec is safe.
     done = subprocess.run(command, env=environment, check=False, preexec_fn=_end_with_parent)  # noqa: S603
@@ -194,7 +199,13 @@ def _cause(status: Any) -> str:
 
 
 def run(
-    settings: Settings, http: dict[str, Any], *, config: Path | None, question: str | None, verbose: bool
+    settings: Settings,
+    http: dict[str, Any],
+    *,
+    config: Path | None,
+    sets: Sequence[str],
+    question: str | None,
+    verbose: bool,
 ) -> Answer | None:
     """Starts, then either asks one question and returns its answer, or serves until stopped. Stops what it started."""
     steps = Steps()
@@ -203,7 +214,7 @@ def run(
     server = Server(settings, http, verbose=verbose)
     try:
         check_port(http["host"], http["port"])
-        prepare(settings, config, steps)
+        prepare(settings, config, steps, sets=sets)
         server.start(steps)
         if question is not None:
             steps.say("asking")

@@ -27,6 +27,7 @@ from serving.answer.wire import Answer
 from serving.cli import client, console, main, up
 from serving.cli.console import Steps
 from serving.gateway.http import create_api
+from serving.settings import Settings
 from tests.unit.gateway.fakes import FakeBackend, answered, declined, searched
 
 QUESTION = "What does chain do?"
@@ -344,7 +345,7 @@ def test_a_home_that_cannot_be_written_to(
 ) -> None:
     # Asked of the system: root may write where the mode says that nobody may.
     monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
-    settings = main.Settings(home=tmp_path)
+    settings = Settings(home=tmp_path)
     with pytest.raises(SystemExit):
         up.prepare(settings, None, Steps())
     assert "set ANSWER_HOME to a folder you can write to" in capsys.readouterr().err
@@ -355,7 +356,7 @@ def test_a_disk_that_is_full(
 ) -> None:
     monkeypatch.setattr(up, "NEEDED_BYTES", 2**62)
     with pytest.raises(SystemExit):
-        up.prepare(main.Settings(home=tmp_path), None, Steps())
+        up.prepare(Settings(home=tmp_path), None, Steps())
     assert "ANSWER_HOME" in capsys.readouterr().err
 
 
@@ -368,7 +369,7 @@ def test_index_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_server_that_was_not_started_has_nothing_to_stop() -> None:
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=False)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=False)
     server.stop()
     assert server.url == "http://127.0.0.1:1"
     assert not server.started
@@ -388,7 +389,7 @@ def test_stopping_is_quiet_about_all_but_its_own_failure(
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
     monkeypatch.setattr(ray, "shutdown", lambda: stopped.append("ray"))
     monkeypatch.setattr(serve, "shutdown", fake_shutdown)
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
     server.started = True
     with pytest.raises(RuntimeError, match="Serve did not stop"):
         server.stop()
@@ -414,7 +415,7 @@ def test_serve_tells_its_news_only_when_asked_to(verbose: bool, level: int, monk
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
         monkeypatch.setenv(name, "0")  # set by start; put back after the test
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
     logger.setLevel(logging.INFO)
     try:
         with pytest.raises(RuntimeError, match="no cluster"):

@@ -121,3 +121,22 @@ def test_ray_takes_the_file_too(document: dict[str, Any]) -> None:
 def test_wrong_settings_do_not_build() -> None:
     with pytest.raises(SettingsError, match=r"models\.synthesizer\.modle"):
         build({"models": {"synthesizer": {"modle": "x"}}})
+
+
+def test_a_serve_file_is_built_with_the_environment_over_it(
+    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = document["applications"][0]["args"]
+    monkeypatch.setenv("ANSWER_ANSWER__CANDIDATES", "31")
+    given = [
+        argument
+        for deployment in bound(build(args))
+        for argument in deployment.init_args
+        if isinstance(argument, Settings)
+    ]
+    assert len(given) >= len(NAMES)
+    assert {settings.answer.candidates for settings in given} == {31}  # in every replica
+    assert {settings.answer.per_source for settings in given} == {args["answer"]["per_source"]}
+    monkeypatch.setenv("ANSWER_ANSWER__CANDIDATE", "31")
+    with pytest.raises(SettingsError, match="write ANSWER_ANSWER__CANDIDATES"):
+        build(args)

@@ -1,4 +1,7 @@
-"""The keys of a Serve file outside ``args``. Ray ignores those it does not know; here they are refused."""
+"""The keys of a Serve file outside ``args``. Ray ignores those it does not know; here they are refused.
+
+Keys at the top that begin with ``x-`` are free, for YAML anchors.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ APPLICATION = frozenset(
     "name route_prefix import_path runtime_env args logging_config autoscaling_policy external_scaler_enabled".split()
 )
 
+EXTENSION = "x-"
 ELSEWHERE = {
     "deployments": "write it under args.deployments, by the deployment's name, where it is checked",
     "host": "write it under http_options, at the top of the file",
@@ -30,15 +34,16 @@ ELSEWHERE = {
 
 def serve_file_faults(document: dict[str, Any]) -> list[str]:
     """Names every key that Ray would ignore, with the one that was meant, if it is close to one."""
-    faults = _unknown("", document, FILE)
-    for name, known in (("http_options", HTTP_OPTIONS), ("grpc_options", GRPC_OPTIONS)):
+    known = {key: value for key, value in document.items() if not str(key).startswith(EXTENSION)}
+    faults = _unknown("", known, FILE)
+    for name, keys in (("http_options", HTTP_OPTIONS), ("grpc_options", GRPC_OPTIONS)):
         part = document.get(name)
         if part is None:
             continue
         if not isinstance(part, dict):
-            faults.append(f"{name} must hold keys such as {', '.join(sorted(known)[:3])}")
+            faults.append(f"{name} must hold keys such as {', '.join(sorted(keys)[:3])}")
             continue
-        faults += _unknown(f"{name}.", part, known)
+        faults += _unknown(f"{name}.", part, keys)
     for number, application in enumerate(document.get("applications") or ()):
         where = f"applications[{number}]."
         faults += [f"{where}{key}: {ELSEWHERE[key]}" for key in application if key in ELSEWHERE]

@@ -60,7 +60,7 @@ ASQA = (
     Published("Llama-2-7b-chat, 5 passages", None, 33.35, 55.90, 80.04, RAGEVAL),
 )
 
-ANSWER_RECALL = {
+RECALL_OF_ANSWERS = {
     "GTR": {1: 35.1, 3: 50.7, 5: 56.8, 20: 70.3, 100: 78.4},
     "DPR": {1: 29.6, 3: 44.5, 5: 51.5, 20: 64.6, 100: 74.1},
     "Oracle": {5: 63.8, 20: 72.8, 100: 78.4},

@@ -71,12 +71,27 @@ def test_nothing_said_is_the_defaults() -> None:
     assert {origin.kind for _, _, origin in found.values()} == {"default"}
 
 
-def test_values_lists_every_key_once() -> None:
-    listed = [dotted(path) for path, _, _ in layered(None, {}).values()]
-    assert listed == list(names())
+def listed_keys() -> list[str]:
+    return [dotted(path) for path, _, _ in layered(read_file(EMBEDDED), {}).values()]
 
 
-@pytest.mark.parametrize("key", names())
+def test_values_lists_every_key_once_and_a_part_that_is_not_there_as_one() -> None:
+    listed = listed_keys()
+    absent = {key for key in listed if key in sections()}
+    assert absent == {key for key in listed if key.endswith(".autoscaling")}
+    held = [key for key in names() if not any(key.startswith(f"{part}.") for part in absent)]
+    assert [key for key in listed if key not in absent] == held
+
+
+def test_a_part_that_is_not_there_can_be_begun() -> None:
+    name = "deployments.retriever"
+    found = layered(None, {variable(f"{name}.num_replicas"): "null"}, [f"{name}.autoscaling={{max_replicas: 3}}"])
+    scaling = found.settings.deployments.retriever.autoscaling
+    assert scaling is not None
+    assert scaling.max_replicas == 3
+
+
+@pytest.mark.parametrize("key", listed_keys())
 def test_every_key_can_be_set_from_the_environment_and_by_a_flag(key: str) -> None:
     value = value_of(layered(read_file(EMBEDDED), {}), key)
     text = "null" if value is None else str(value)
@@ -319,7 +334,7 @@ def test_a_key_that_stands_twice_is_a_fault_with_its_line(tmp_path: Path) -> Non
 def test_anchors_and_merges_are_read(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(
-        "x: &few\n  max_ongoing_requests: 3\n"
+        "x-few: &few\n  max_ongoing_requests: 3\n"
         "applications:\n- args:\n    deployments:\n      router:\n        <<: *few\n        num_replicas: 2\n"
     )
     found = layered(read_file(path), {})

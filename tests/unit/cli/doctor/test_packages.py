@@ -27,6 +27,14 @@ def subject(root: Path | None = REPO, **tree: Any) -> Subject:
     return Subject(parse(tree), root=root)
 
 
+def on_gpu(**shares: float) -> dict[str, Any]:
+    """Settings that compute on a GPU, each deployment with its share of one."""
+    return {
+        "models": {"synthesizer": {"kv_cache_gib": None}, "embedder": {"device": "cuda"}},
+        "deployments": {name: {"num_gpus": share} for name, share in shares.items()},
+    }
+
+
 def machine(versions: dict[str, str], **others: Any) -> FakeMachine:
     return FakeMachine(versions=versions, files={"/repo/configs/locks/cpu.lock": LOCK}, **others)
 
@@ -69,7 +77,7 @@ def test_no_lock_is_no_fault() -> None:
 
 def test_a_gpu_target_is_held_against_its_own_lock() -> None:
     fake = FakeMachine(versions={}, files={"/repo/configs/locks/gpu.lock": "vllm==0.32.0\n"})
-    finding = found(packages.lock, fake, subject(deployments={"embedder": {"num_gpus": 1}}))["packages.missing"]
+    finding = found(packages.lock, fake, subject(**on_gpu(embedder=1)))["packages.missing"]
     assert finding.fix.endswith("install --no-deps --require-hashes -r /repo/configs/locks/gpu.lock")
 
 
@@ -100,7 +108,7 @@ def test_what_breaks_the_cpu_build_of_torch() -> None:
 
 # GPUs
 
-WITH_GPU = {"deployments": {"synthesizer": {"num_gpus": 0.6}, "reranker": {"num_gpus": 0.4}}}
+WITH_GPU = on_gpu(synthesizer=0.6, embedder=0.4)
 SMI = "NVIDIA H200, 143771, 570.86.15\n"
 
 
@@ -134,6 +142,6 @@ def test_a_gpu_that_is_not_there(printed: str | None) -> None:
 
 def test_fewer_gpus_than_asked_for_and_hidden_ones() -> None:
     fake = FakeMachine(programs={"nvidia-smi": SMI}, environ={"CUDA_VISIBLE_DEVICES": ""})
-    findings = found(gpu.gpu, fake, subject(deployments={"synthesizer": {"num_gpus": 1.5}}))
+    findings = found(gpu.gpu, fake, subject(**on_gpu(synthesizer=0.8, embedder=0.7)))
     assert "ask for 1.5 GPUs, and there are 1" in findings["gpu.device"].message
     assert findings["gpu.visible"].fix == "unset CUDA_VISIBLE_DEVICES"

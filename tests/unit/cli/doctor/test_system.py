@@ -56,7 +56,7 @@ def test_bfloat16_that_the_cpu_does_not_compute(has: tuple[str, ...], status: St
 def test_a_cpu_without_avx2() -> None:
     assert found(system.cpu, flags("sse4_2"), subject())["cpu.features"].status is PROBLEM
     assert found(system.cpu, FakeMachine(files={}), subject())["cpu.features"].status is PROBLEM
-    on_gpu = subject(deployments={"synthesizer": {"num_gpus": 0.5}})
+    on_gpu = subject(models={"synthesizer": {"kv_cache_gib": None}}, deployments={"synthesizer": {"num_gpus": 0.5}})
     findings = found(system.cpu, flags("sse4_2"), on_gpu)
     assert findings["cpu.features"].status is OK
     assert "cpu.dtype.synthesizer" not in findings

@@ -95,19 +95,24 @@ def _refuse_other_kinds(request: Request) -> None:
 def read_json(data: bytes) -> Any:
     """The value of a JSON text in UTF-8. Raises :class:`MalformedJsonError` for anything that RFC 8259 does not have.
 
-    That is also: NaN and Infinity, a byte order mark, and a name twice in one object, of which readers keep this one
-    or that.
+    That is also: NaN and Infinity, a byte order mark, and what RFC 8259 calls unpredictable: a name twice in one
+    object, of which readers keep this one or that, and half of a surrogate pair, which no encoder takes.
     """
     try:
-        return json.loads(data.decode(), parse_constant=_refuse_constant, object_pairs_hook=_each_once)
+        value = json.loads(data.decode(), parse_constant=_refuse_constant, object_pairs_hook=_each_once)
+        if b"\\ud" in data.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise MalformedJsonError(f"the body is no JSON: {error.msg} at character {error.pos}") from None
     except UnicodeDecodeError as error:
         raise MalformedJsonError(f"the body is no JSON: byte {error.start} is not UTF-8") from None
+    except UnicodeEncodeError:
+        raise MalformedJsonError("the body has half of a surrogate pair, which is no character") from None
     except RecursionError:
         raise MalformedJsonError("the body is nested too deeply") from None
     except ValueError:
         raise MalformedJsonError("the body has a number of too many digits") from None
+    return value
 
 
 def _refuse_constant(name: str) -> NoReturn:

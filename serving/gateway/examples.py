@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from serving.answer import grounding
 from serving.answer.assembling import MESSAGES
 from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route, Span, Support
@@ -95,19 +93,3 @@ def searched() -> Answer:
         timings_ms=Timings(route=0.2, retrieve=3.4, total=3.6),
         versions=_VERSIONS,
     )
-
-
-def named(**values: Any) -> dict[str, Any]:
-    """OpenAPI's ``examples``: the name in words, and the value as it is sent."""
-    return {
-        name: {
-            "summary": name.replace("_", " "),
-            "value": value.model_dump(mode="json") if hasattr(value, "model_dump") else value,
-        }
-        for name, value in values.items()
-    }
-
-
-def ok(**values: Any) -> dict[str, Any]:
-    """A response's ``content`` with these examples."""
-    return {"content": {"application/json": {"examples": named(**values)}}}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from serving.answer.codes import CODES, Code
 from serving.gateway.backend import MAX_TIMEOUT_S
@@ -41,16 +43,34 @@ POST_ERRORS = (400, 408, 413, 415, 422, 429, 500, 503)
 """How a call with a body can fail."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Examples of an operation, by a name in words: bodies that are sent, and those that come back, by status."""
+
+    requests: Mapping[str, Any]
+    responses: Mapping[int, Mapping[str, BaseModel]]
+
+
 class DescribedApi(FastAPI):
-    """FastAPI whose description has every error and header in one place."""
+    """FastAPI whose description has every error and header in one place, and the examples that routes show."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._shown: dict[str, Shown] = {}
+
+    def show(
+        self, operation_id: str, *, responses: Mapping[int, Mapping[str, BaseModel]], requests: Mapping[str, Any] | None = None
+    ) -> None:
+        """Examples for an operation. FastAPI's own way of giving them loses every null."""
+        self._shown[operation_id] = Shown(requests or {}, responses)
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            _complete(super().openapi())
+            _complete(super().openapi(), self._shown)
         return super().openapi()
 
 
-def _complete(document: dict[str, Any]) -> None:
+def _complete(document: dict[str, Any], shown: Mapping[str, Shown]) -> None:
     components = document.setdefault("components", {})
     components["headers"] = _headers()
     components["parameters"] = _parameters()
@@ -59,11 +79,24 @@ def _complete(document: dict[str, Any]) -> None:
     }
     for operation in _operations(document):
         operation.setdefault("parameters", []).append({"$ref": "#/components/parameters/RequestId"})
+        if operation["operationId"] in shown:
+            _show(operation, shown[operation["operationId"]])
         for status, response in operation["responses"].items():
             if response.get("content", {}).get("application/json", {}).get("schema") == _ERROR:
                 operation["responses"][status] = {"$ref": f"#/components/responses/Error{status}"}
             else:
                 response.setdefault("headers", {})["x-request-id"] = _REQUEST_ID
+
+
+def _show(operation: dict[str, Any], shown: Shown) -> None:
+    if shown.requests:
+        operation["requestBody"]["content"]["application/json"]["examples"] = {
+            name: {"summary": name, "value": value} for name, value in shown.requests.items()
+        }
+    for status, values in shown.responses.items():
+        operation["responses"][str(status)]["content"]["application/json"]["examples"] = {
+            name: {"summary": name, "value": value.model_dump(mode="json")} for name, value in values.items()
+        }
 
 
 def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

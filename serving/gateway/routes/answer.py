@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body as BodyParameter
-from fastapi import FastAPI, Request
+from fastapi import Request
 from pydantic import Field
 
 from serving.answer.wire import Answer
@@ -13,7 +12,7 @@ from serving.gateway import examples
 from serving.gateway.access import access_of
 from serving.gateway.backend import MAX_TIMEOUT_S, Backend, Limits
 from serving.gateway.identity import request_id_of
-from serving.gateway.openapi import POST_ERRORS, errors
+from serving.gateway.openapi import POST_ERRORS, DescribedApi, errors
 from serving.gateway.routes.common import Body, Timeout
 
 
@@ -26,24 +25,32 @@ class AnswerRequest(Body):
     ] = None
 
 
-_REQUESTS = examples.named(
-    a_question={"question": examples.QUESTION},
-    with_a_deadline={"question": examples.QUESTION, "timeout_s": 20},
-)
-_ANSWERS = examples.ok(answered=examples.answered(), declined=examples.declined(), search=examples.searched())
+def add(api: DescribedApi, backend: Backend, limits: Limits) -> None:
+    api.show(
+        "answer",
+        requests={
+            "a question": {"question": examples.QUESTION},
+            "with a deadline": {"question": examples.QUESTION, "timeout_s": 20},
+        },
+        responses={
+            200: {
+                "answered": examples.answered(),
+                "declined": examples.declined(),
+                "search": examples.searched(),
+            }
+        },
+    )
 
-
-def add(api: FastAPI, backend: Backend, limits: Limits) -> None:
     @api.post(
         "/v1/answer",
         operation_id="answer",
         tags=["answers"],
         summary="Answer a question",
         response_description="The answer, a decline, or the passages of a navigational question: see `outcome`.",
-        responses={200: _ANSWERS, **errors(*POST_ERRORS)},
+        responses=errors(*POST_ERRORS),
     )
     async def answer(
-        body: Annotated[AnswerRequest, BodyParameter(openapi_examples=_REQUESTS)],
+        body: AnswerRequest,
         request: Request,
         timeout: Timeout = None,  # noqa: ASYNC109 - it travels with the question
     ) -> Answer:

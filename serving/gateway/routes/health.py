@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI, Response
+from fastapi import Response
 from pydantic import BaseModel
 
-from serving.gateway import examples
 from serving.gateway.backend import Backend, Limits
-from serving.gateway.openapi import GET_ERRORS, errors
+from serving.gateway.openapi import GET_ERRORS, DescribedApi, errors
 
 
 class Health(BaseModel):
@@ -21,18 +20,22 @@ class Readiness(BaseModel):
     models: dict[str, bool]
 
 
-_HEALTHY = examples.ok(healthy=Health(status="ok"))
-_READY = examples.ok(ready=Readiness(ready=True, models={"synthesizer": True, "verifier": True}))
-_COLD = examples.ok(warming_up=Readiness(ready=False, models={"synthesizer": False, "verifier": True}))
+def add(api: DescribedApi, backend: Backend, _limits: Limits) -> None:
+    api.show("health", responses={200: {"healthy": Health(status="ok")}})
+    api.show(
+        "readiness",
+        responses={
+            200: {"ready": Readiness(ready=True, models={"synthesizer": True, "verifier": True})},
+            503: {"warming up": Readiness(ready=False, models={"synthesizer": False, "verifier": True})},
+        },
+    )
 
-
-def add(api: FastAPI, backend: Backend, _limits: Limits) -> None:
     @api.get(
         "/healthz",
         operation_id="health",
         tags=["health"],
         summary="Does the process serve?",
-        responses={200: _HEALTHY, **errors(*GET_ERRORS)},
+        responses=errors(*GET_ERRORS),
     )
     async def healthz() -> Health:
         """The process serves. It says nothing of the models: see `/readyz`."""
@@ -45,8 +48,7 @@ def add(api: FastAPI, backend: Backend, _limits: Limits) -> None:
         summary="Can questions be asked?",
         response_description="Every model has answered a warm-up.",
         responses={
-            200: _READY,
-            503: {"model": Readiness, "description": "Some model has not answered a warm-up yet.", **_COLD},
+            503: {"model": Readiness, "description": "Some model has not answered a warm-up yet."},
             **errors(*GET_ERRORS),
         },
     )

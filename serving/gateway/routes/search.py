@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Body as BodyParameter
-from fastapi import FastAPI, Request
+from fastapi import Request
 from pydantic import BaseModel, Field
 
 from serving.answer.errors import InvalidQuestionError
@@ -13,7 +12,7 @@ from serving.answer.wire import PassageOut
 from serving.gateway import examples
 from serving.gateway.access import access_of
 from serving.gateway.backend import Backend, Limits
-from serving.gateway.openapi import POST_ERRORS, errors
+from serving.gateway.openapi import POST_ERRORS, DescribedApi, errors
 from serving.gateway.routes.common import Body, Timeout
 
 MAX_RESULTS = 100
@@ -30,21 +29,23 @@ class SearchResponse(BaseModel):
     passages: list[PassageOut]
 
 
-_REQUESTS = examples.named(words={"query": "itertools chain", "limit": 3})
-_FOUND = examples.ok(found=SearchResponse(passages=[PassageOut.of(examples.PASSAGE)]))
+def add(api: DescribedApi, backend: Backend, limits: Limits) -> None:
+    api.show(
+        "search",
+        requests={"words": {"query": "itertools chain", "limit": 3}},
+        responses={200: {"found": SearchResponse(passages=[PassageOut.of(examples.PASSAGE)])}},
+    )
 
-
-def add(api: FastAPI, backend: Backend, limits: Limits) -> None:
     @api.post(
         "/v1/search",
         operation_id="search",
         tags=["search"],
         summary="Find passages",
         response_description="The passages, best first; none when nothing holds the words.",
-        responses={200: _FOUND, **errors(*POST_ERRORS)},
+        responses=errors(*POST_ERRORS),
     )
     async def search(
-        body: Annotated[SearchRequest, BodyParameter(openapi_examples=_REQUESTS)],
+        body: SearchRequest,
         request: Request,
         timeout: Timeout = None,  # noqa: ASYNC109 - it travels with the query
     ) -> SearchResponse:

@@ -404,8 +404,10 @@ async def test_an_error_in_a_middleware_comes_out_in_our_shape(error: Exception,
 @pytest.mark.parametrize(
     ("content", "status"),
     [
-        (b'{"question": "\\ud800"}', 422),
-        (b'{"question": "x", "\\ud800": 1}', 422),
+        (b'{"question": "\\ud800"}', 400),
+        (b'{"question": "x", "\\ud800": 1}', 400),
+        (b'{"question": "\\uDC00\\uD83D"}', 400),
+        (b'{"question": "\\ud83d\\ude00"}', 200),
         (b'{"question": "a\\u0000b"}', 200),
         (b'{"question": "a\x00b"}', 400),
         (b'{"question": "x"}\x00', 400),

@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``errors``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from serving.answer.errors import AnswerError
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
+from serving.cli.errors import errors
 from serving.settings import Settings, SettingsError, load
 
 app = typer.Typer(
@@ -148,6 +149,9 @@ def search(
             print_passage(console, number, passage, excerpt=True)
     if not found:
         fail("nothing found")
+
+
+app.command()(errors)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def test_the_module_is_the_command() -> None:
     assert "Usage: answer" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["up", "ask", "index", "search"])
+@pytest.mark.parametrize("command", ["up", "ask", "index", "search", "errors"])
 def test_each_command_has_help(command: str) -> None:
     assert answer(command, "--help").exit_code == 0
 

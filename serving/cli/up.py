@@ -129,6 +129,7 @@ class Server:
         from ray import serve
 
         from serving.app import application
+        from serving.deployments.logs import serve_logging
 
         if not self._verbose:
             logging.getLogger("ray.serve").setLevel(logging.WARNING)  # importing Serve sets it to INFO
@@ -141,7 +142,9 @@ class Server:
             log_to_driver=self._verbose,
             logging_level="INFO" if self._verbose else "ERROR",
         )
-        serve.start(proxy_location="HeadOnly", http_options=self._http)
+        serve.start(
+            proxy_location="HeadOnly", http_options=self._http, logging_config=serve_logging(self._settings.logging)
+        )
         steps.say("starting Serve: Gateway, Router, Retriever, Embedder, Reranker, Verifier, Synthesizer (vLLM)")
         serve.run_many(
             [serve.RunTarget(application(self._settings), name="answer", route_prefix="/")],

@@ -1,10 +1,11 @@
-"""What every model deployment does the same way: count its calls, warm up before it is ready, report health."""
+"""What every model deployment does the same way: log, count its calls, warm up before it is ready, report health."""
 
 from __future__ import annotations
 
 import time
 
 from serving.answer.types import Deadline
+from serving.deployments.logs import join_serve_log
 
 WARM_UP_S = 300.0
 
@@ -18,6 +19,7 @@ class ModelDeployment:
     """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
 
     def __init__(self) -> None:
+        join_serve_log()
         self._calls = 0
 
     def _count(self) -> None:

@@ -24,14 +24,6 @@ PROBES = frozenset({"/healthz", "/readyz"})
 _KEY = "answer.access"
 
 
-@dataclass(frozen=True, slots=True)
-class LineStyle:
-    """``fields_only`` leaves the text of the line to a JSON formatter, which writes the fields as keys."""
-
-    fields_only: bool = False
-    questions: bool = False
-
-
 @dataclass(slots=True)
 class Access:
     """What is known of a request by now. Routes tell it what they learn; the line is written when all is sent."""
@@ -66,7 +58,7 @@ class Access:
         self.outcome = "error"
         self.details["reason"] = code
 
-    def fields(self, ms: float, style: LineStyle) -> dict[str, object]:
+    def fields(self, ms: float, *, questions: bool) -> dict[str, object]:
         """The line's fields, each a plain value, but for ``stages_ms`` (milliseconds by stage)."""
         told: dict[str, object] = {
             "request_id": self.request_id,
@@ -80,7 +72,7 @@ class Access:
         }
         if self.question is not None:
             told["question_chars"] = len(self.question)
-            if style.questions:
+            if questions:
                 told["question"] = self.question
         return told
 
@@ -99,9 +91,9 @@ class AccessLog:
     Probes are logged at DEBUG, faults of ours at WARNING, everything else at INFO.
     """
 
-    def __init__(self, app: ASGIApp, *, style: LineStyle, clock: Clock = time.monotonic) -> None:
+    def __init__(self, app: ASGIApp, *, questions: bool, clock: Clock = time.monotonic) -> None:
         self._app = app
-        self._style = style
+        self._questions = questions
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -130,13 +122,13 @@ class AccessLog:
             level = logging.WARNING
         if not log.isEnabledFor(level):
             return
-        fields = access.fields(ms, self._style)
-        line = "request" if self._style.fields_only else f"request {text_line(_flat(fields))}"
-        log.log(level, "%s", line, extra=fields)
+        fields = access.fields(ms, questions=self._questions)
+        # Both: a JSON formatter writes the extra fields as keys, a text formatter the message alone.
+        log.log(level, "request %s", text_line(_flat(fields)), extra=fields)
 
 
 def _flat(fields: dict[str, object]) -> dict[str, object]:
-    """For text: one name a stage."""
+    """For text: a name for each stage."""
     flat: dict[str, object] = {}
     for name, value in fields.items():
         if isinstance(value, dict):

@@ -74,6 +74,10 @@ def respond(request: Request, error: Exception, headers: Mapping[str, str] | Non
     return ErrorOut.of(error, request_id_of(request)).response(error, headers)
 
 
+class BrokenOffError(Exception):
+    """A response that was begun cannot be finished. The server above closes the connection, so that this is seen."""
+
+
 class Shield:
     """Answers for whatever is raised inside, so that no server above prints it. What was begun is broken off."""
 
@@ -94,9 +98,11 @@ class Shield:
         try:
             await self._app(scope, receive, send_noted)
         except Exception as error:
+            if started and isinstance(error.__cause__, AnswerError):
+                error = error.__cause__  # Starlette wraps what it has a handler for and comes too late for
             response = respond(Request(scope), error)
             if started:
-                raise ConnectionAbortedError("the response was broken off") from None
+                raise BrokenOffError from None
             await response(scope, receive, send)
 
 
@@ -125,6 +131,8 @@ def install_error_handlers(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, BrokenOffError):
+            return JSONResponse(None)  # nobody gets it: the response has begun, and its error is in the log
         return respond(request, error)  # raised outside the shield
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serving.answer import grounding
-from serving.answer.assembling import MESSAGES
+from serving.answer.policy import MESSAGES
 from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route, Span, Support
 from serving.answer.wire import (
     Answer,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fastapi import FastAPI
 
-from serving.gateway.access import AccessLog, LineStyle
+from serving.gateway.access import AccessLog
 from serving.gateway.backend import Backend, Limits
 from serving.gateway.bodies import BodyLimit, JsonRoute
 from serving.gateway.errors import Shield, install_error_handlers
@@ -23,12 +23,13 @@ def create_api(
     default_timeout_s: float,
     max_body_bytes: int,
     max_question_chars: int,
-    line_style: LineStyle = LineStyle(),
+    log_questions: bool = False,
     identified: Callable[[str], None] = lambda _request_id: None,
 ) -> FastAPI:
     """Builds the API over a backend. Every error is ``{"error": {code, message, request_id, retryable}}``.
 
-    ``identified`` is told each request's id before the request is handled, in the request's own context.
+    ``log_questions`` puts questions into the log lines, which else tell their length. ``identified`` is told each
+    request's id before the request is handled, in the request's own context.
     """
     limits = Limits(default_timeout_s, max_body_bytes, max_question_chars)
     api = DescribedApi(
@@ -45,7 +46,7 @@ def create_api(
     # The last one added sees a request first.
     api.add_middleware(BodyLimit, max_bytes=max_body_bytes)
     api.add_middleware(Shield)
-    api.add_middleware(AccessLog, style=line_style)
+    api.add_middleware(AccessLog, questions=log_questions)
     api.add_middleware(Identity, identified=identified)
     for routes in (answer, search, health):
         routes.add(api, backend, limits)

@@ -59,7 +59,11 @@ class DescribedApi(FastAPI):
         self._shown: dict[str, Shown] = {}
 
     def show(
-        self, operation_id: str, *, responses: Mapping[int, Mapping[str, BaseModel]], requests: Mapping[str, Any] | None = None
+        self,
+        operation_id: str,
+        *,
+        responses: Mapping[int, Mapping[str, BaseModel]],
+        requests: Mapping[str, Any] | None = None,
     ) -> None:
         """Examples for an operation. FastAPI's own way of giving them loses every null."""
         self._shown[operation_id] = Shown(requests or {}, responses)
@@ -161,7 +165,7 @@ def _parameters() -> dict[str, Any]:
         "RequestId": {
             "name": "x-request-id",
             "in": "header",
-            "description": "An id for this request: a plain token of at most 128 characters. Anything else is replaced.",
+            "description": "An id for this request: a plain token of at most 128 characters, else it is replaced.",
             "schema": {"type": "string"},
             "example": REQUEST_ID,
         }

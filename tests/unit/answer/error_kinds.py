@@ -1,4 +1,4 @@
-"""Every typed error in ``serving`` and ``models``, found in the source: only the modules that define one are imported."""
+"""Every typed error in ``serving`` and ``models``, found in the source; only modules that define one are imported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def kinds() -> list[type[AnswerError]]:
-    classes = [found for package in ("serving", "models") for path in (ROOT / package).rglob("*.py") for found in _of(path)]
+    classes = [
+        found for package in ("serving", "models") for path in (ROOT / package).rglob("*.py") for found in _of(path)
+    ]
     names = {"AnswerError"}
     while more := {name for _, name, bases in classes if bases & names} - names:
         names |= more

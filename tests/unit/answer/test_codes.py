@@ -9,7 +9,6 @@ from serving.answer.errors import AnswerError
 
 from .error_kinds import kinds
 
-
 KINDS = kinds()
 
 

@@ -236,7 +236,9 @@ async def test_numbers_that_are_too_large(client: httpx.AsyncClient, number: str
     error_of(response, 422, "invalid_request")
 
 
-@pytest.mark.parametrize("kind", [b"text/plain", b"application/x-www-form-urlencoded", b"application/xml", b"", b"\xff"])
+@pytest.mark.parametrize(
+    "kind", [b"text/plain", b"application/x-www-form-urlencoded", b"application/xml", b"", b"\xff"]
+)
 async def test_a_body_of_another_kind_says_what_to_send(client: httpx.AsyncClient, kind: bytes) -> None:
     response = await client.post("/v1/answer", content=json.dumps(QUESTION).encode(), headers={"content-type": kind})  # type: ignore[dict-item]
     assert "content-type: application/json" in error_of(response, 415, "unsupported_media_type")
@@ -450,7 +452,9 @@ JSON = st.recursive(
 
 
 async def test_where_things_lie_on_our_machines_is_not_told(client: httpx.AsyncClient, backend: FakeBackend) -> None:
-    backend.error = IndexMissingError("the index cannot be read ([Errno 2] '/srv/answer/index/x.json'): run `answer index`")
+    backend.error = IndexMissingError(
+        "the index cannot be read ([Errno 2] '/srv/answer/index/x.json'): run `answer index`"
+    )
     message = error_of(await client.post("/v1/answer", json=QUESTION), 503, "index_missing", retryable=True)
     assert message == "the index cannot be read ([Errno 2] '…'): run `answer index`"
 

@@ -70,7 +70,9 @@ def test_headers_are_described(document: Json) -> None:
     for operation in operations(document).values():
         assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
         for response in operation["responses"].values():
-            described = document["components"]["responses"][response["$ref"].split("/")[-1]] if "$ref" in response else response
+            described = (
+                document["components"]["responses"][response["$ref"].split("/")[-1]] if "$ref" in response else response
+            )
             assert "x-request-id" in described["headers"]
     for name in ("answer", "search"):
         names = {parameter.get("name") for parameter in operations(document)[name]["parameters"]}
@@ -137,4 +139,9 @@ def test_every_outcome_and_status_has_an_example(document: Json) -> None:
 
 def test_the_answer_has_every_field(document: Json) -> None:
     assert set(document["components"]["schemas"]["Answer"]["properties"]) == set(Answer.model_fields)
-    assert set(document["components"]["schemas"]["ErrorBody"]["required"]) == {"code", "message", "request_id", "retryable"}
+    assert set(document["components"]["schemas"]["ErrorBody"]["required"]) == {
+        "code",
+        "message",
+        "request_id",
+        "retryable",
+    }

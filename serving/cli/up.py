@@ -125,6 +125,9 @@ class Server:
         steps.say("starting Ray")
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        from serving.deployments.front import CALLBACK, CALLBACK_VARIABLE
+
+        os.environ.setdefault(CALLBACK_VARIABLE, CALLBACK)
         import ray
         from ray import serve
 

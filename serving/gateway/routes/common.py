@@ -1,4 +1,7 @@
-"""What routes have in common: strict bodies, and the header that names a deadline."""
+"""What routes have in common: strict bodies, and the header that names a deadline.
+
+A file here is a subject. Each has ``add(api, backend, limits)``, which ``create_api`` calls.
+"""
 
 from __future__ import annotations
 

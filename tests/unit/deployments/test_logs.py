@@ -120,7 +120,7 @@ def test_a_traceback_tells_types_and_places(serve_log: io.StringIO) -> None:
 
 
 class FakeHandle:
-    """Every deployment behind the Router: it knows one passage and quotes it. ``failing`` methods quote it in an error."""
+    """Every deployment behind the Router: it knows one passage, and quotes it in the error of a ``failing`` method."""
 
     def __init__(self, failing: str | None = None) -> None:
         self.failing = failing

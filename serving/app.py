@@ -29,6 +29,8 @@ def configured(
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "VLLM_NO_USAGE_STATS": "1",
+        # vLLM would set up logging anew, which closes the handlers that Serve has opened.
+        "VLLM_CONFIGURE_LOGGING": "0",
     }
     return deployment.options(
         num_replicas=chosen.num_replicas,

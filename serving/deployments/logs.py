@@ -17,7 +17,7 @@ from serving.logs import described
 from serving.settings import LoggingSettings
 
 SERVE = "ray.serve"
-OURS = ("serving", "models")
+JOINED = ("serving", "models", "vllm")
 
 
 def serve_logging(settings: LoggingSettings, *, calls: bool = True) -> LoggingConfig:
@@ -27,7 +27,7 @@ def serve_logging(settings: LoggingSettings, *, calls: bool = True) -> LoggingCo
 
 def join_serve_log() -> None:
     """What this process logs goes where Serve logs, and tracebacks do not quote. Call it in each replica."""
-    for name in OURS:
+    for name in JOINED:
         logger = logging.getLogger(name)
         logger.parent = logging.getLogger(SERVE)  # handlers and level are Serve's, also after it changes them
         logger.setLevel(logging.NOTSET)  # forgets what was decided by the parent before

@@ -23,7 +23,7 @@ from serving.answer.types import Delta, Passage, Reason, Verdict
 from serving.app import application
 from serving.deployments import router as router_module
 from serving.deployments.gateway import RouterBackend
-from serving.deployments.logs import OURS, adopt, join_serve_log, serve_logging
+from serving.deployments.logs import JOINED, adopt, join_serve_log, serve_logging
 from serving.deployments.router import RouterDeployment
 from serving.gateway.http import create_api
 from serving.settings import LoggingSettings, Settings, SettingsError, parse
@@ -44,7 +44,7 @@ def serve_log() -> Iterator[io.StringIO]:
     handler = logging.StreamHandler(said)
     handler.setFormatter(ServeFormatter("answer_Router", "r1"))
     handler.addFilter(ServeContextFilter())
-    parents = {name: logging.getLogger(name).parent for name in OURS}
+    parents = {name: logging.getLogger(name).parent for name in JOINED}
     factory, level = logging.getLogRecordFactory(), serve.level
     serve.addHandler(handler)
     serve.setLevel(logging.DEBUG)
@@ -70,8 +70,9 @@ def test_our_lines_go_where_serves_go_with_the_requests_id(serve_log: io.StringI
     adopt("mine-7")
     logging.getLogger("serving.deployments.router").warning("in the router")
     logging.getLogger("models.batching").info("in a model")
+    logging.getLogger("vllm.engine").info("in the engine")
     lines = serve_log.getvalue().splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert all("mine-7" in line for line in lines)
     assert lines[0].endswith("in the router")
 

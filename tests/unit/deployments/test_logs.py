@@ -23,7 +23,7 @@ from serving.answer.types import Delta, Passage, Reason, Verdict
 from serving.app import application
 from serving.deployments import router as router_module
 from serving.deployments.gateway import RouterBackend
-from serving.deployments.logs import JOINED, adopt, join_serve_log, serve_logging
+from serving.deployments.logs import adopt, join_serve_log, serve_logging
 from serving.deployments.router import RouterDeployment
 from serving.gateway.http import create_api
 from serving.settings import LoggingSettings, Settings, SettingsError, parse
@@ -44,8 +44,7 @@ def serve_log() -> Iterator[io.StringIO]:
     handler = logging.StreamHandler(said)
     handler.setFormatter(ServeFormatter("answer_Router", "r1"))
     handler.addFilter(ServeContextFilter())
-    parents = {name: logging.getLogger(name).parent for name in JOINED}
-    factory, level = logging.getLogRecordFactory(), serve.level
+    level = serve.level
     serve.addHandler(handler)
     serve.setLevel(logging.DEBUG)
     token = context._serve_request_context.set(None)
@@ -53,10 +52,6 @@ def serve_log() -> Iterator[io.StringIO]:
         yield said
     finally:
         context._serve_request_context.reset(token)
-        logging.setLogRecordFactory(factory)
-        for name, parent in parents.items():
-            logging.getLogger(name).parent = parent
-            logging.getLogger(name).setLevel(logging.NOTSET)
         serve.removeHandler(handler)
         serve.setLevel(level)
 

@@ -19,6 +19,7 @@ from ray.serve._private.handle_options import DynamicHandleOptions, InitHandleOp
 from ray.serve._private.logging_utils import ServeContextFilter, ServeFormatter
 
 from serving.answer.errors import OverloadedError
+from serving.answer.escalation import EscalationMonitor
 from serving.answer.types import Delta, Passage, Reason, Verdict
 from serving.app import application
 from serving.deployments import router as router_module
@@ -172,14 +173,15 @@ def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(router_module.Catalog, "locate", lambda *_, **__: tmp_path)
 
 
-async def ask(handle: FakeHandle, *, failing: str | None = None, questions: bool = False) -> httpx.Response:
+async def ask(
+    handle: FakeHandle, *, failing: str | None = None, questions: bool = False, question: str = QUESTION
+) -> httpx.Response:
     router = object.__new__(RouterDeployment.func_or_class)
     names = ("retriever", "embedder", "reranker", "verifier", "synthesizer")
     settings = Settings(logging=LoggingSettings(level="DEBUG", questions=questions))
     await router.__init__(settings, **dict.fromkeys(names, handle))
     await router._warming
     handle.failing = failing
-    router._monitor._alarm_above = 0.0
     api = create_api(
         RouterBackend(FakeRouterHandle(router)),  # type: ignore[arg-type]
         default_timeout_s=9.0,
@@ -189,7 +191,7 @@ async def ask(handle: FakeHandle, *, failing: str | None = None, questions: bool
         identified=adopt,
     )
     async with client_of(api) as client:
-        return await client.post("/v1/answer", json={"question": QUESTION}, headers={"x-request-id": "mine-7"})
+        return await client.post("/v1/answer", json={"question": question}, headers={"x-request-id": "mine-7"})
 
 
 async def test_no_line_of_an_answer_holds_its_texts(serve_log: io.StringIO, caplog: pytest.LogCaptureFixture) -> None:
@@ -213,6 +215,17 @@ async def test_no_line_of_a_failure_holds_its_texts(
     assert "RuntimeError" in said
     assert "mine-7" in serve_log.getvalue()
     assert not [text for text in TEXTS if text in said]
+
+
+async def test_the_alarm_names_the_kind_of_cue_and_quotes_no_question(
+    serve_log: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EscalationMonitor, "alarmed", True)
+    response = await ask(FakeHandle(), question="Are Heliotrope Valve and Dawn Valve used for water?")
+    cue = response.json()["route"]["cue"]
+    assert any(text in cue.lower() for text in TEXTS), cue
+    assert f"the last cue was {cue.split(':')[0]}\n" in serve_log.getvalue()
+    assert not [text for text in TEXTS if text in serve_log.getvalue().lower()]
 
 
 async def test_the_question_alone_when_that_is_switched_on(serve_log: io.StringIO) -> None:

@@ -9,7 +9,6 @@ class ModelError(UnavailableError):
     """A model cannot be had. Trying again changes nothing until someone acts."""
 
     code = "model_error"
-    retryable = False
 
 
 class ModelNotFoundError(ModelError):
@@ -28,7 +27,6 @@ class HubUnreachableError(ModelError):
     """The model hub did not answer, or may not be asked."""
 
     code = "hub_unreachable"
-    retryable = True
 
 
 class DiskFullError(ModelError):
@@ -41,11 +39,9 @@ class InputTooLongError(AnswerError):
     """A query, a claim or a prompt alone exceeds what the model can read. It is refused, never cut."""
 
     code = "input_too_long"
-    status = 422
 
 
 class GrammarError(AnswerError):
     """The engine cannot compile the grammar of a request."""
 
     code = "grammar_invalid"
-    status = 500

@@ -82,8 +82,9 @@ class VllmEngine:
         except EngineGenerateError as error:
             raise UnavailableError("The language model failed on this request.") from error
         except (VLLMClientError, ValueError) as error:
-            # The prompt was checked before: what is left for vLLM to refuse is the grammar.
-            raise GrammarError(f"The engine refuses the request: {error}") from error
+            # The prompt was checked before: what is left for vLLM to refuse is the grammar. Its message would quote the
+            # passages that the grammar holds.
+            raise GrammarError("The engine refuses the request's grammar.") from error
         finally:
             await outputs.aclose()
             if not finished and not self.dead:

@@ -164,6 +164,16 @@ class GateSettings(Strict):
     escalation_window_s: Positive = 300.0
 
 
+class LoggingSettings(Strict):
+    """One line a request, at the gateway, and one for each call that a request makes of another deployment."""
+
+    format: Literal["text", "json"] = "text"
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """DEBUG adds probes; WARNING leaves requests that failed on our side."""
+    questions: bool = False
+    """Log what was asked. Else only its length is: not even a hash, which would tell who asks what others asked."""
+
+
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -178,6 +188,7 @@ class Settings(Strict):
     deployments: DeploymentsSettings = DeploymentsSettings()
     gpus: Count | None = None
     """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
+    logging: LoggingSettings = LoggingSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -189,7 +200,7 @@ class Settings(Strict):
     @property
     def version(self) -> str:
         """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments", "gpus"})
+        shaping = self.model_dump_json(exclude={"home", "index", "deployments", "gpus", "logging"})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from models.catalog import Catalog, fingerprint
-from serving.answer.errors import IndexMissingError
+from serving.answer.errors import IndexLockedError, IndexMissingError
 from serving.answer.types import Passage
 from serving.cli.console import Steps
 from serving.retrieval.manifest import Manifest
@@ -62,7 +62,6 @@ def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: 
 
     from models.embedder import Embedder
     from serving.retrieval.builder import build_index
-    from serving.retrieval.generations import IndexLockedError
 
     chosen = settings.models.embedder
     steps.say("loading the embedder")

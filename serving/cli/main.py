@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from serving.cli import config as config_commands
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
+from serving.cli.errors import errors
 from serving.cli.help import epilog
 from serving.cli.options import Config, Sets, Url, chosen
 
@@ -217,6 +218,14 @@ app.command(
     ),
 )(doctor)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
+app.command(
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer errors", "every code, its status, what it means and what to do"),
+        ("answer errors overloaded", "one of them"),
+        after="Next: `answer doctor --url URL` for the server that gave it.",
+    ),
+)(errors)
 
 
 if __name__ == "__main__":

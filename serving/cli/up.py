@@ -130,10 +130,14 @@ class Server:
         steps.say("starting Ray")
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        from serving.deployments.front import CALLBACK, CALLBACK_VARIABLE
+
+        os.environ.setdefault(CALLBACK_VARIABLE, CALLBACK)
         import ray
         from ray import serve
 
         from serving.app import application
+        from serving.deployments.logs import serve_logging
 
         if not self._verbose:
             logging.getLogger("ray.serve").setLevel(logging.WARNING)  # importing Serve sets it to INFO
@@ -146,7 +150,9 @@ class Server:
             log_to_driver=self._verbose,
             logging_level="INFO" if self._verbose else "ERROR",
         )
-        serve.start(proxy_location="HeadOnly", http_options=self._http)
+        serve.start(
+            proxy_location="HeadOnly", http_options=self._http, logging_config=serve_logging(self._settings.logging)
+        )
         steps.say("starting Serve: Gateway, Router, Retriever, Embedder, Reranker, Verifier, Synthesizer (vLLM)")
         serve.run_many(
             [serve.RunTarget(application(self._settings), name="answer", route_prefix="/")],

@@ -1,4 +1,4 @@
-"""What every model deployment does the same way: count its calls, warm up before it is ready, report health."""
+"""What every model deployment does the same way: log, count its calls, warm up before it is ready, report health."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from serving.answer.types import Deadline
+from serving.deployments.logs import join_serve_log
 from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
@@ -31,6 +32,7 @@ class ModelDeployment:
     """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
 
     def __init__(self) -> None:
+        join_serve_log()
         self._calls = 0
 
     def _count(self) -> None:

@@ -11,6 +11,7 @@ from serving.answer.types import Passage
 from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.handles import call
+from serving.deployments.logs import adopt, join_serve_log
 from serving.gateway.http import create_api
 from serving.settings import Settings
 
@@ -45,6 +46,7 @@ READY_S = 5.0
 @serve.ingress()
 class GatewayDeployment:
     def __init__(self, settings: Settings, router: DeploymentHandle) -> None:
+        join_serve_log()
         self._settings = settings
         self._backend = RouterBackend(router)
 
@@ -54,4 +56,6 @@ class GatewayDeployment:
             default_timeout_s=self._settings.timeout_s,
             max_body_bytes=self._settings.max_body_bytes,
             max_question_chars=self._settings.answer.max_question_chars,
+            log_questions=self._settings.logging.questions,
+            identified=adopt,
         )

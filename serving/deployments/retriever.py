@@ -12,6 +12,7 @@ from ray.serve.handle import DeploymentHandle
 from serving.answer.types import Passage
 from serving.deployments.base import WARM_UP_S, deadline_in
 from serving.deployments.handles import RemoteEmbedder
+from serving.deployments.logs import join_serve_log
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.retriever import IndexRetriever
 from serving.settings import Settings
@@ -20,6 +21,7 @@ from serving.settings import Settings
 @serve.deployment(name="Retriever")
 class RetrieverDeployment:
     def __init__(self, settings: Settings, embedder: DeploymentHandle) -> None:
+        join_serve_log()
         self._embedder = RemoteEmbedder(embedder)
         chosen = settings.retrieval
         index = HybridIndex.open(

@@ -27,9 +27,10 @@ from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
+from serving.deployments.logs import join_serve_log
 from serving.settings import Settings
 
-log = logging.getLogger("ray.serve")
+log = logging.getLogger(__name__)
 
 ROUTER_NAME = "rules"
 RETRY_S = 2.0
@@ -38,6 +39,7 @@ RETRY_S = 2.0
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
+        join_serve_log()
         self._settings = settings
         self._handles = handles
         folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
@@ -114,9 +116,8 @@ class RouterDeployment:
     def _watch(self, routing: Routing) -> None:
         self._monitor.record(routing.route)
         if self._monitor.alarmed:
-            log.warning(
-                "escalation rate %.2f is above its alarm; the last cue was %s", self._monitor.rate(), routing.cue
-            )
+            kind = routing.cue.split(":")[0]  # what follows quotes the question
+            log.warning("escalation rate %.2f is above its alarm; the last cue was %s", self._monitor.rate(), kind)
 
     async def _warm_up(self) -> None:
         """Asks every part something, until each has answered; then questions are taken."""

@@ -16,9 +16,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
-from serving.answer.errors import IndexMissingError, UnavailableError
+from serving.answer.errors import IndexLockedError, IndexMissingError
 
 LEXICAL = "lexical"
 VECTORS = "vectors.faiss"
@@ -32,12 +31,6 @@ _BUILDING = "building-"
 _LOCK = "build.lock"
 _POLL_S = 0.05
 _ID = re.compile(r"[0-9a-f]{8,64}")
-
-
-class IndexLockedError(UnavailableError):
-    """Another process builds this index and did not finish in time."""
-
-    code: ClassVar[str] = "index_locked"
 
 
 def current_folder(root: Path) -> Path:

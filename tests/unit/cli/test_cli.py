@@ -26,6 +26,7 @@ from serving.answer.errors import OverloadedError
 from serving.answer.wire import Answer
 from serving.cli import client, console, main, up
 from serving.cli.console import Steps
+from serving.deployments.front import CALLBACK_VARIABLE
 from serving.gateway.http import create_api
 from serving.settings import Settings
 from tests.unit.gateway.fakes import FakeBackend, answered, declined, searched
@@ -118,7 +119,7 @@ def test_the_module_is_the_command() -> None:
     assert "Usage: answer" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["up", "ask", "index", "search"])
+@pytest.mark.parametrize("command", ["up", "ask", "index", "search", "errors"])
 def test_each_command_has_help(command: str) -> None:
     assert answer(command, "--help").exit_code == 0
 
@@ -413,7 +414,7 @@ def test_serve_tells_its_news_only_when_asked_to(verbose: bool, level: int, monk
     before = logger.level
     monkeypatch.setattr(ray, "init", fake_init)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
-    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", CALLBACK_VARIABLE):
         monkeypatch.setenv(name, "0")  # set by start; put back after the test
     server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
     logger.setLevel(logging.INFO)

@@ -26,6 +26,7 @@ COMMANDS = [
     ("index",),
     ("search",),
     ("doctor",),
+    ("errors",),
     ("config",),
     ("config", "show"),
     ("config", "check"),

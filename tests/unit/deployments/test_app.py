@@ -98,6 +98,7 @@ def test_threads_reach_the_processes_that_compute() -> None:
         environment = found[name].ray_actor_options["runtime_env"]["env_vars"]
         assert environment["OMP_NUM_THREADS"] == threads
         assert environment["VLLM_NO_USAGE_STATS"] == "1"
+        assert environment["VLLM_CONFIGURE_LOGGING"] == "0"
 
 
 def test_parts_that_are_used_twice_are_one() -> None:

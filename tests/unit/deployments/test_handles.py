@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import pickle
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -33,20 +32,8 @@ from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.gateway import RouterBackend
 from serving.deployments.handles import RemoteRetriever, RemoteSynthesizer, call, translate
+from tests.unit.answer.error_kinds import kinds
 from tests.unit.gateway.fakes import PASSAGE, answered
-
-
-def kinds() -> list[type[AnswerError]]:
-    """Every typed error there is."""
-    for name in ("serving.answer.errors", "serving.gateway.errors", "models.errors"):
-        importlib.import_module(name)
-
-    def below(kind: type[AnswerError]) -> Iterator[type[AnswerError]]:
-        yield kind
-        for child in kind.__subclasses__():
-            yield from below(child)
-
-    return sorted((kind for kind in set(below(AnswerError)) if not issubclass(kind, RayTaskError)), key=str)
 
 
 def remote(error: Exception) -> RayTaskError:
@@ -59,12 +46,6 @@ def remote(error: Exception) -> RayTaskError:
 # Errors
 
 
-def test_the_typed_errors_are_those_of_all_layers() -> None:
-    modules = {kind.__module__ for kind in kinds()}
-    assert {"serving.answer.errors", "serving.gateway.errors", "models.errors"} <= modules
-    assert len(kinds()) > 15
-
-
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 def test_a_typed_error_crosses_processes_as_it_is(kind: type[AnswerError]) -> None:
     raised = kind("say this", retry_after_s=2.5)
@@ -72,11 +53,6 @@ def test_a_typed_error_crosses_processes_as_it_is(kind: type[AnswerError]) -> No
         assert type(arrived) is kind
         assert (arrived.message, str(arrived), arrived.retry_after_s) == ("say this", "say this", 2.5)
         assert (arrived.code, arrived.status, arrived.retryable) == (kind.code, kind.status, kind.retryable)
-
-
-def test_codes_are_each_one_errors_own() -> None:
-    codes = [kind.code for kind in kinds()]
-    assert len(set(codes)) == len(codes)
 
 
 def test_an_error_that_came_through_two_processes_is_still_typed() -> None:

@@ -82,6 +82,27 @@ CODES: tuple[Code, ...] = (
         "quesiton: Extra inputs are not permitted",
     ),
     Code(
+        "suite_invalid",
+        422,
+        "An evaluation suite cannot be read at all: no such file, not text, or no good row in it.",
+        "Name a file of the suite's format; a bad row alone costs only itself.",
+        "qa.jsonl has no good row; the first fault: qa.jsonl:1: question: Field required",
+    ),
+    Code(
+        "report_invalid",
+        422,
+        "An evaluation report cannot be read, or is of another suite or grader than the one it is compared with.",
+        "Compare reports of one suite, judged by one grader.",
+        "old/report.json is of the suite clapnq, and this one of squad2",
+    ),
+    Code(
+        "missing_judgement",
+        422,
+        "A table of judgements lacks a pair that a metric asks for.",
+        "Judge every pair that the suite lists, then score again.",
+        "no judgement of 'It opened in 1889.' against the premise 'The tower …'",
+    ),
+    Code(
         "invalid_question",
         422,
         "The question or query is empty or too long.",

@@ -29,7 +29,6 @@ class SuiteError(AnswerError):
     """A suite cannot be read at all: no such file, not text, or no good row in it."""
 
     code = "suite_invalid"
-    status = 422
 
 
 @dataclass(frozen=True, slots=True)

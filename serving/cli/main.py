@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``prompt``."""
 
 from __future__ import annotations
 
@@ -148,6 +148,17 @@ def search(
             print_passage(console, number, passage, excerpt=True)
     if not found:
         fail("nothing found")
+
+
+@app.command("prompt")
+def show_prompt(
+    config: Config = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the prompt as JSON.")] = False,
+) -> None:
+    """Print what the model is told, and the hash that answers carry for it."""
+    from serving.cli.prompting import show
+
+    show(_settings(config)[0].answer.grammar, as_json=json)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 _HEX = "[0-9a-fA-F]"
 _HIGH = rf"\\u[dD][89abAB]{_HEX}{{2}}"  # the first half of a character, if the second half follows
 _CERTAIN = re.compile(
-    rf'(?:[^"\\]|\\[^u]|\\u(?![dD][89abAB]){_HEX}{{4}}|{_HIGH}(?=[^\\]|\\[^u]|\\u{_HEX}{{4}}))*+', re.DOTALL
+    rf'(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89abAB]){_HEX}{{4}}|{_HIGH}(?=[^\\]|\\[^u]|\\u{_HEX}{{4}}))*+', re.DOTALL
 )
 _UNCERTAIN = re.compile(rf"(?:{_HIGH})?(?:\\(?:u{_HEX}{{0,3}})?)?\Z")
 _BLANK = re.compile(r"[ \t\n\r]*+")
@@ -20,21 +20,23 @@ _KEY = re.compile(r'("(?:[^"\\]|\\.)*+")[ \t\n\r]*+:[ \t\n\r]*+(?=\S)', re.DOTAL
 class StringDecoder:
     """Decodes the inside of a JSON string, fed in any pieces, to what ``json.loads`` makes of the whole.
 
-    Raw control characters are accepted. ``rest`` is what followed the closing quote; None until that has come.
+    Raw control characters are accepted. ``rest`` is what followed the closing quote, None until that has come.
+    ``broken``: there was something that is no escape sequence, and nothing is read from there on.
     """
 
     def __init__(self) -> None:
         self._held = ""
         self.rest: str | None = None
+        self.broken = False
 
     def feed(self, piece: str) -> str:
-        """The characters that are now certain. Raises ``ValueError`` on what is no escape sequence."""
+        """The characters that are now certain."""
         source = self._held + piece
         end = _CERTAIN.match(source).end()  # type: ignore[union-attr]  # matches the empty string
         if source.startswith('"', end):
             self.rest = source[end + 1 :]
-        elif not _UNCERTAIN.match(source, end):
-            raise ValueError(f"{source[end : end + 6]!r} is no escape sequence of JSON")
+        else:
+            self.broken = not _UNCERTAIN.match(source, end)
         self._held = source[end:] if self.rest is None else ""
         return str(json.loads(f'"{source[:end]}"', strict=False))
 
@@ -130,12 +132,10 @@ class ObjectReader:
         return True
 
     def _string(self) -> bool:
-        try:
-            self._pieces.append(self._decoder.feed(self._buffer))
-        except ValueError:
-            self._at = _At.END
-            return True
+        self._pieces.append(self._decoder.feed(self._buffer))
         self._buffer = ""
+        if self._decoder.broken:
+            self._at = _At.END
         if self._decoder.rest is None:
             return False
         self.members[self._key] = "".join(self._pieces)

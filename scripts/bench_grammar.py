@@ -53,11 +53,9 @@ def held_to(mode: str, variant: int) -> Held:
     if mode == "structured":
         return {"schema": schema(len(PASSAGES) + variant)}
     if mode == "quotes":
-        quotes = [(number, sentence) for number, sentence in quotable(PASSAGES, 64)][:4]
-        quotes = [
-            (number, sentence.replace(".", f" {variant}.") if variant else sentence) for number, sentence in quotes
-        ]
-        return {"grammar": prompt.quote_grammar(quotes, 2)}
+        quotes = quotable(PASSAGES, 4)
+        other = f" {variant}." if variant else "."
+        return {"grammar": prompt.quote_grammar([(n, said.replace(".", other)) for n, said in quotes], 2)}
     return {}
 
 

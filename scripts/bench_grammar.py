@@ -36,10 +36,10 @@ TOKENS = 48
 TEXTS = (
     "chain makes one iterator of many. It returns the items of the first iterable until it is exhausted, then those of "
     "the next. The iterables may be of different kinds. Nothing is copied while it runs.",
-    "A list keeps its items in order. It grows by append, which takes constant time on average. Sorting a list in place "
-    "takes time that grows slightly faster than its length.",
-    "The tower was built in 1889 for the fair. It is 330 metres tall and weighs ten thousand tonnes. It is painted anew "
-    "every seven years, which takes sixty tonnes of paint.",
+    "A list keeps its items in order. It grows by append, which takes constant time on average. Sorting a list in "
+    "place takes time that grows slightly faster than its length.",
+    "The tower was built in 1889 for the fair. It is 330 metres tall and weighs ten thousand tonnes. It is painted "
+    "anew every seven years, which takes sixty tonnes of paint.",
 )
 PASSAGES = [Passage(id=str(at), title=f"Part {at + 1}", text=text) for at, text in enumerate(TEXTS)]
 QUESTION = "Tell everything about chain, lists and the tower."

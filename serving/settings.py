@@ -112,6 +112,11 @@ class SynthesizerSettings(Strict):
     patience_s: Positive = 120.0
     """Requests in flight and no token for this long: unhealthy."""
 
+    @property
+    def local_model(self) -> str | None:
+        """The model whose tokenizer is needed on this machine, and its weights when it runs here."""
+        return self.model if self.kind == "vllm" else self.openai.tokenizer
+
     @model_validator(mode="after")
     def _has_endpoint(self) -> Self:
         missing = [

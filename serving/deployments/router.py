@@ -39,8 +39,7 @@ RETRY_S = 2.0
 
 def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
     """What counts tokens as the model that writes does, or estimates them when its tokenizer is not here."""
-    chosen = settings.models.synthesizer
-    reference = chosen.model if chosen.kind == "vllm" else chosen.openai.tokenizer
+    reference = settings.models.synthesizer.local_model
     return TokenizerCounter(Catalog(settings.home).locate(reference)) if reference else EstimatingCounter()
 
 

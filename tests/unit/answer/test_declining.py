@@ -59,10 +59,10 @@ def test_a_question_in_a_language_is_known_for_it(language: NgramLanguage, code:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "?", "ok", "1234", "json", "pandas merge", "Hotel Sacher Wien", "Angela Merkel", "Eiffel", "def f(x): return x",
-     "pypi login", "\ud800", "Hvornår blev tårnet bygget?", "Quan es va construir la torre?"],
+    ["", "?", "ok", "1234", "json", "pandas merge", "Hotel Sacher Wien", "Angela Merkel", "Eiffel",
+     "def f(x): return x", "pypi login", "\ud800", "Hvornår blev tårnet bygget?", "Quan es va construir la torre?"],
 )  # fmt: skip
-def test_what_is_short_or_ambiguous_or_in_none_of_them_is_english(language: NgramLanguage, text: str) -> None:
+def test_what_is_short_or_ambiguous_or_in_another_language_is_english(language: NgramLanguage, text: str) -> None:
     assert language(text) == "en"
 
 

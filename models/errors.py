@@ -35,6 +35,18 @@ class DiskFullError(ModelError):
     code = "disk_full"
 
 
+class EndpointError(ModelError):
+    """An endpoint that serves a model refuses what it is asked."""
+
+    code = "endpoint_refused"
+
+
+class EndpointKeyError(EndpointError):
+    """An endpoint does not take the key it is called with, or there is none where one should be."""
+
+    code = "endpoint_key"
+
+
 class InputTooLongError(AnswerError):
     """A query, a claim or a prompt alone exceeds what the model can read. It is refused, never cut."""
 

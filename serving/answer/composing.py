@@ -18,8 +18,9 @@ from serving.answer.quotes import quotable
 from serving.answer.seams import Generation, Parts
 from serving.answer.statements import Reply, Statement
 from serving.answer.streaming import Parser
-from serving.answer.text import dotted_names
+from serving.answer.structured import schema
 from serving.answer.types import Claim, Clock, Deadline, Judged, Passage, Reason, Span
+from serving.answer.unwrapping import StructuredParser
 
 CUT_SHORT = ("length", "deadline")
 LEAD = 0.15
@@ -27,10 +28,15 @@ LEAD = 0.15
 
 @dataclass(slots=True)
 class Draft:
-    """A reply as it was written, with what it cost and what was found about its claims. Times in seconds."""
+    """A reply as it was written, with what it cost and what was found about its claims. Times in seconds.
+
+    ``declined``: a structured reply says so; ``broken``: it is no whole object.
+    """
 
     text: str = ""
     finish_reason: str = "stop"
+    declined: bool = False
+    broken: bool = False
     prompt_tokens: int = 0
     completion_tokens: int = 0
     verified_pairs: int = 0
@@ -43,12 +49,12 @@ class Draft:
     @property
     def cut_short(self) -> bool:
         """Whether the reply ended before the model was done."""
-        return self.finish_reason in CUT_SHORT
+        return self.broken or self.finish_reason in CUT_SHORT
 
     @property
     def declines(self) -> bool:
         """Whether the model said, in the agreed form, that the passages do not answer."""
-        return self.text.strip().strip("\"'*") == prompt.DECLINE_LINE
+        return self.declined or self.text.strip().strip("\"'*") == prompt.DECLINE_LINE
 
     @property
     def cites(self) -> bool:
@@ -85,12 +91,14 @@ class Composer:
             draft.text = prompt.DECLINE_LINE
             return draft
         numbered = [(rank + 1, passages[rank]) for rank in order(len(passages))]
+        structured = self._policy.grammar is GrammarMode.STRUCTURED
         request = Generation(
-            messages=prompt.messages(question, numbered, nonce, self._control_tokens),
+            messages=prompt.messages(question, numbered, nonce, self._control_tokens, as_json=structured),
             request_id=request_id,
             max_tokens=self._policy.max_reply_tokens,
             temperature=self._policy.temperature,
             grammar=grammar,
+            schema=schema(len(passages)) if structured else None,
         )
         try:
             await self._write(draft, request, question, passages, deadline)
@@ -104,11 +112,10 @@ class Composer:
         return draft
 
     async def _grammar(self, question: str, passages: Sequence[Passage], deadline: Deadline) -> str | None:
-        if self._policy.grammar is GrammarMode.FREE:
+        if self._policy.grammar in (GrammarMode.FREE, GrammarMode.STRUCTURED):
             return None
         if self._policy.grammar is GrammarMode.MARKERS:
-            names = {name for text in (question, *map(prompt.premise, passages)) for name in dotted_names(text)}
-            return prompt.marker_grammar(len(passages), self._policy.max_sentences, sorted(names))
+            return prompt.marker_grammar(len(passages), self._policy.max_sentences)
         choices = await self._choices(question, passages, deadline)
         return prompt.quote_grammar(choices, self._policy.max_sentences)
 
@@ -137,7 +144,8 @@ class Composer:
         self, draft: Draft, request: Generation, question: str, passages: Sequence[Passage], deadline: Deadline
     ) -> None:
         began = self._clock()
-        parser = Parser(len(passages))
+        structured = StructuredParser(len(passages)) if request.schema is not None else None
+        parser = structured or Parser(len(passages))
         block: list[Statement] = []  # of which the last statement that was given out is
         async with aclosing(self._parts.synthesizer.generate(request, deadline=deadline)) as deltas:  # type: ignore[type-var]
             async for delta in deltas:
@@ -153,6 +161,8 @@ class Composer:
                     block = [s for s in statements if s.block == fresh[-1].block]
         parser.finish()
         draft.reply = parser.reply()
+        if structured is not None:
+            draft.declined, draft.broken = structured.declined, not structured.closed
         draft.synthesize_s = self._clock() - began
 
     def _start_checks(

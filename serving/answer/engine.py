@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from serving.answer import assembling, context, prompt, verification
@@ -115,6 +116,7 @@ class Engine:
             routed=Routed(routing.route, ran, routing.cue),
             versions=self._versions.model_copy(update={"index": index}),
             watch=watch,
+            language=partial(self._parts.language, question),
         )
         yield frame.routed
         if ran is Route.SEARCH:

@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``, ``prompt``."""
 
 from __future__ import annotations
 
@@ -226,6 +226,26 @@ app.command(
         after="Next: `answer doctor --url URL` for the server that gave it.",
     ),
 )(errors)
+
+
+@app.command(
+    "prompt",
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer prompt", "what the model is told, as a conversation"),
+        ("answer prompt --json | jq -r .version", "the hash that answers carry"),
+        after="Next: `answer config show` for the rest of what shapes answers.",
+    ),
+)
+def show_prompt(
+    config: Config = None,
+    sets: Sets = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the prompt as JSON.")] = False,
+) -> None:
+    """Print what the model is told, and the hash that answers carry for it."""
+    from serving.cli.prompting import show
+
+    show(chosen(config, sets).settings.answer.grammar, as_json=json)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def prepare(settings: Settings, config: Path | None, steps: Steps, *, sets: Sequ
         fail(f"{settings.home} cannot be written to; set ANSWER_HOME to a folder you can write to")
     catalog = Catalog(settings.home)
     chosen = settings.models
-    references = [chosen.synthesizer.model, chosen.embedder.model, chosen.reranker.model, chosen.verifier.model]
+    references = [chosen.synthesizer.local_model, chosen.embedder.model, chosen.reranker.model, chosen.verifier.model]
     for reference in filter(None, references):
         if not any((settings.home / "models").glob("*")):
             _need_disk(settings.home)

@@ -14,7 +14,9 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from models.catalog import Catalog
-from models.tokens import TokenizerCounter
+from models.language import NgramLanguage
+from models.tokens import EstimatingCounter, TokenizerCounter
+from serving.answer.declining import LANGUAGES
 from serving.answer.engine import Engine
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.escalation import EscalationMonitor
@@ -36,15 +38,20 @@ ROUTER_NAME = "rules"
 RETRY_S = 2.0
 
 
+def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
+    """What counts tokens as the model that writes does, or estimates them when its tokenizer is not here."""
+    reference = settings.models.synthesizer.local_model
+    return TokenizerCounter(Catalog(settings.home).locate(reference)) if reference else EstimatingCounter()
+
+
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
         join_serve_log()
         self._settings = settings
         self._handles = handles
-        folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
         retriever = RemoteRetriever(handles["retriever"])
-        self._counter = TokenizerCounter(folder)
+        self._counter = counter_of(settings)
         self._parts = Parts(
             classifier=RuleClassifier(),
             retriever=retriever,
@@ -53,6 +60,7 @@ class RouterDeployment:
             verifier=RemoteVerifier(handles["verifier"]),
             relevance=RareWordRelevance(retriever.frequencies),
             counter=self._counter,
+            language=NgramLanguage(LANGUAGES),
         )
         gate = settings.gate
         self._gate = Gate(

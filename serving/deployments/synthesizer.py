@@ -1,9 +1,13 @@
-"""The Synthesizer deployment: one vLLM engine a replica, started on the replica's loop and shut down with it."""
+"""The Synthesizer deployment: one vLLM engine a replica, started on the replica's loop and shut down with it, or the
+connections to an endpoint that serves the model elsewhere.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
 
 from ray import serve
 
@@ -14,6 +18,10 @@ from serving.answer.seams import Generation
 from serving.answer.types import Delta, Message
 from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in
 from serving.settings import Settings
+
+if TYPE_CHECKING:
+    from models.endpoint import Endpoint
+    from models.remote_synthesizer import EndpointSynthesizer
 
 
 def options_of(settings: Settings) -> VllmOptions:
@@ -41,15 +49,40 @@ def options_of(settings: Settings) -> VllmOptions:
     )
 
 
+def endpoint_of(settings: Settings) -> Endpoint:
+    """The endpoint that serves the model elsewhere, with its key read. Raises :class:`~models.errors.ModelError`."""
+    from models.endpoint import Endpoint, read_key
+
+    chosen = settings.models.synthesizer.openai
+    return Endpoint(
+        base_url=chosen.base_url or "",
+        model=chosen.model or "",
+        key=read_key(chosen.key_env, chosen.key_file),
+        constraint=chosen.constraint,
+        length_field=chosen.length_field,
+        attempts=chosen.attempts,
+        backoff_s=chosen.backoff_s,
+    )
+
+
+async def started(settings: Settings) -> VllmSynthesizer | EndpointSynthesizer:
+    if settings.models.synthesizer.kind == "openai":
+        from models.remote_synthesizer import EndpointSynthesizer
+
+        return EndpointSynthesizer(endpoint_of(settings))
+    synthesizer = await VllmSynthesizer.start(options_of(settings))
+    # The first request compiles kernels and the grammar's automaton builder; nobody should wait for that.
+    warm_up = Generation((Message("user", "Say yes."),), "warm-up", max_tokens=2, grammar="(?:yes|no)")
+    async for _ in synthesizer.generate(warm_up, deadline=deadline_in(WARM_UP_S)):
+        pass
+    return synthesizer
+
+
 @serve.deployment(name="Synthesizer")
 class SynthesizerDeployment(ModelDeployment):
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
-        self._synthesizer = await VllmSynthesizer.start(options_of(settings))
-        # The first request compiles kernels and the grammar's automaton builder; nobody should wait for that.
-        warm_up = Generation((Message("user", "Say yes."),), "warm-up", max_tokens=2, grammar="(?:yes|no)")
-        async for _ in self._synthesizer.generate(warm_up, deadline=deadline_in(WARM_UP_S)):
-            pass
+        self._synthesizer = await started(settings)
 
     async def generate(self, request: Generation, *, timeout_s: float) -> AsyncGenerator[Delta, None]:
         self._count()
@@ -63,4 +96,6 @@ class SynthesizerDeployment(ModelDeployment):
         await self._synthesizer.health()
 
     async def __del__(self) -> None:
-        self._synthesizer.close()
+        closing = self._synthesizer.close()
+        if inspect.isawaitable(closing):
+            await closing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serving.answer import grounding
-from serving.answer.policy import MESSAGES
+from serving.answer.declining import message
 from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route, Span, Support
 from serving.answer.wire import (
     Answer,
@@ -74,7 +74,7 @@ def declined() -> Answer:
     return Answer(
         request_id=REQUEST_ID,
         outcome=Outcome.DECLINED,
-        decline=Decline(reason=reason, message=MESSAGES[reason]),
+        decline=Decline(reason=reason, message=message(reason)),
         route=RouteOut(chosen=Route.SINGLE_PASS, ran=Route.SINGLE_PASS, cue="question word"),
         passages=(PassageOut.of(PASSAGE),),
         usage=Usage(prompt_tokens=398, completion_tokens=3),

@@ -166,6 +166,31 @@ def test_a_kind_that_needs_a_model_says_how_to_name_one(part: str, kind: str) ->
     assert parse(merged(tree, nested(("models", part, "model"), example)))
 
 
+ENDPOINT = {"base_url": "https://models.example/v1", "model": "large"}
+
+
+@pytest.mark.parametrize(
+    ("openai", "said"),
+    [
+        ({}, r"set models\.synthesizer\.openai\.base_url and models\.synthesizer\.openai\.model"),
+        ({"base_url": "https://models.example/v1"}, r"set models\.synthesizer\.openai\.model"),
+        ({**ENDPOINT, "key_env": "A", "key_file": "/b"}, "set key_env or key_file, not both"),
+        ({**ENDPOINT, "base_url": "https://me:secret@models.example/v1"}, "without a name or key in it"),
+        ({**ENDPOINT, "base_url": "models.example/v1"}, r"give an http\(s\) address"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_called_says_what_to_set(openai: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        parse({"models": {"synthesizer": {"kind": "openai", "openai": openai}}})
+    assert "secret" not in str(caught.value)
+
+
+def test_where_the_key_is_kept_shapes_no_answer() -> None:
+    kept = [parse({"models": {"synthesizer": {"openai": {**ENDPOINT, **key}}}}).version
+            for key in ({}, {"key_env": "MODELS_KEY"}, {"key_file": "/run/secrets/models"})]  # fmt: skip
+    assert len(set(kept)) == 1
+
+
 # Files
 
 
@@ -262,6 +287,10 @@ def another(key: str, value: Any) -> Any:
         "models.embedder.dtype": "bfloat16",
         "models.verifier.kind": "pair",
         "models.reranker.kind": "cross_encoder",
+        "models.synthesizer.kind": "openai",
+        "models.synthesizer.openai.base_url": "https://models.example/v1",
+        "models.synthesizer.openai.constraint": "vllm",
+        "models.synthesizer.openai.length_field": "max_completion_tokens",
         "answer.grammar": "free",
         "answer.on_fabrication": "drop",
         "answer.window_tokens": 4_000,
@@ -280,14 +309,18 @@ def another(key: str, value: Any) -> Any:
 
 
 SHAPING = [
-    (key, value) for key, value in leaves(Settings()) if key.startswith(("answer.", "models.")) and "threads" not in key
+    (key, value)
+    for key, value in leaves(Settings())
+    if key.startswith(("answer.", "models.")) and "threads" not in key and ".key_" not in key
 ]
 
 
 @pytest.mark.parametrize(("key", "value"), SHAPING, ids=[key for key, _ in SHAPING])
 def test_the_version_changes_with_what_shapes_answers(key: str, value: Any) -> None:
     tree = nested(tuple(key.split(".")), another(key, value))
-    if key.endswith(".kind"):
+    if key == "models.synthesizer.kind":
+        tree = merged(tree, {"models": {"synthesizer": {"openai": ENDPOINT}}})
+    elif key.endswith(".kind"):
         tree = merged(tree, nested((*key.split(".")[:2], "model"), "path:/models/x"))
     if key == "models.embedder.device":
         tree["deployments"] = {"embedder": {"num_gpus": 0.1}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import socket
@@ -22,6 +23,7 @@ from click.testing import Result
 from ray import serve
 from typer.testing import CliRunner
 
+from serving.answer import prompt
 from serving.answer.errors import OverloadedError
 from serving.answer.wire import Answer
 from serving.cli import client, console, main, up
@@ -499,3 +501,24 @@ def test_the_client_gives_the_server_time_to_say_that_time_is_up(monkeypatch: py
     with pytest.raises(client.ServerError, match="ReadTimeout"):
         client.ask("http://127.0.0.1:1", QUESTION, 5.0)
     assert seen[0] > 5.0
+
+
+# answer prompt
+
+
+def test_the_prompt_is_printed_with_the_hash_that_answers_carry() -> None:
+    printed = CliRunner().invoke(main.app, ["prompt", "--json"])
+    assert printed.exit_code == 0
+    system, user = prompt.templates()
+    assert json.loads(printed.stdout) == {"system": system, "user": user, "version": prompt.version()}
+    shown = CliRunner().invoke(main.app, ["prompt"])
+    assert shown.exit_code == 0
+    for text in (system, *user.splitlines(), prompt.version()):
+        assert text in shown.stdout
+
+
+def test_the_prompt_is_that_of_the_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "x.yaml"
+    config.write_text("applications: [{args: {answer: {grammar: structured}}}]")
+    printed = CliRunner().invoke(main.app, ["prompt", "--json", "--config", str(config)])
+    assert json.loads(printed.stdout)["system"] == prompt.templates(as_json=True)[0]

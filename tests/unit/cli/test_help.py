@@ -27,6 +27,7 @@ COMMANDS = [
     ("search",),
     ("doctor",),
     ("errors",),
+    ("prompt",),
     ("config",),
     ("config", "show"),
     ("config", "check"),

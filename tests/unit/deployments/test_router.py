@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.tokens import EstimatingCounter
 from serving.answer.errors import InvalidQuestionError, UnavailableError
+from serving.answer.seams import english
 from serving.answer.types import Delta, Reason, Verdict
 from serving.deployments import router as module
 from serving.deployments.router import RouterDeployment
-from serving.settings import Settings
+from serving.settings import Settings, parse
 from tests.unit.gateway.fakes import PASSAGE
 
 
@@ -76,6 +78,7 @@ def parts() -> dict[str, FakePart]:
 @pytest.fixture(autouse=True)
 def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "TokenizerCounter", FakeCounter)
+    monkeypatch.setattr(module, "NgramLanguage", lambda _languages: english)
     monkeypatch.setattr(module.Catalog, "locate", lambda *_, **__: tmp_path)
     monkeypatch.setattr(module, "RETRY_S", 0.01)
 
@@ -85,6 +88,17 @@ async def started(parts: dict[str, FakePart]) -> Any:
     await router.__init__(Settings(), **parts)
     await asyncio.sleep(0.05)
     return router
+
+
+def test_tokens_are_estimated_for_a_model_that_is_served_elsewhere() -> None:
+    endpoint = {"base_url": "https://models.example/v1", "model": "large"}
+    elsewhere = parse({"models": {"synthesizer": {"kind": "openai", "openai": endpoint}}})
+    assert isinstance(module.counter_of(elsewhere), EstimatingCounter)
+    with_tokenizer = parse(
+        {"models": {"synthesizer": {"kind": "openai", "openai": {**endpoint, "tokenizer": "path:/models/large"}}}}
+    )
+    assert isinstance(module.counter_of(with_tokenizer), FakeCounter)
+    assert isinstance(module.counter_of(Settings()), FakeCounter)
 
 
 async def test_it_is_ready_when_every_part_has_answered(parts: dict[str, FakePart]) -> None:

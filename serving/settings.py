@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import ErrorDetails
 
 from serving.answer.policy import Policy
+from serving.gaps.settings import GapsSettings
 
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0.0)]
@@ -183,6 +184,7 @@ class Settings(Strict):
     models: ModelSettings = ModelSettings()
     answer: Policy = Policy()
     gate: GateSettings = GateSettings()
+    gaps: GapsSettings = GapsSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
@@ -194,8 +196,8 @@ class Settings(Strict):
 
     @property
     def version(self) -> str:
-        """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        """A hash of everything that shapes answers; machine paths and the gap backlog do not."""
+        shaping = self.model_dump_json(exclude={"home", "index", "gaps", "deployments"})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

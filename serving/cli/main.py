@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``gaps``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from serving.answer.errors import AnswerError
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
+from serving.cli.gaps import gaps
 from serving.settings import Settings, SettingsError, load
 
 app = typer.Typer(
@@ -20,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Answers in which every sentence is entailed by a passage it cites, or an honest decline.",
 )
+
+app.add_typer(gaps, name="gaps")
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="A Serve file such as configs/embedded.yaml.", show_default=False)
@@ -38,6 +41,11 @@ def _settings(config: Path | None) -> tuple[Settings, dict[str, Any]]:
         return load(config) if config else (Settings(), {})
     except SettingsError as error:
         fail(str(error), code=2)
+
+
+def settings_of(config: Path | None) -> Settings:
+    """The settings a command runs with. Ends it, with the reason, when they do not hold."""
+    return _settings(config)[0]
 
 
 def _http_options(document: dict[str, Any], host: str | None, port: int | None) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from serving.answer.errors import InvalidQuestionError
 from serving.answer.types import Passage
 from serving.answer.wire import Answer, PassageOut
 from serving.gateway.errors import BodyTooLargeError, ErrorOut, install_error_handlers, request_id_of
+from serving.gateway.gaps import GapsBackend, gaps_routes
 
 MAX_TIMEOUT_S = 600.0
 MAX_RESULTS = 100
 
 
-class Backend(Protocol):
+class Backend(GapsBackend, Protocol):
     """What the API asks of the system. Errors are :class:`~serving.answer.errors.AnswerError`."""
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer: ...
@@ -134,6 +135,8 @@ def create_api(backend: Backend, *, default_timeout_s: float, max_body_bytes: in
 
     api.add_middleware(Identity)
     api.add_middleware(BodyLimit, max_bytes=max_body_bytes)
+
+    api.include_router(gaps_routes(backend))
 
     @api.post("/v1/answer", responses=ERRORS)
     async def answer(

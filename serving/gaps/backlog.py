@@ -172,7 +172,8 @@ class Backlog:
                 await self._sleep(BETWEEN_PASSES_S)
             except Exception as error:  # of any embedder: its questions stay ungrouped until it is back
                 code = error.code if isinstance(error, AnswerError) else type(error).__name__
-                self._said.warn("group", "knowledge gaps are grouped later: %s [%s]", error, code)
+                kind = "write" if isinstance(error, GapsUnavailableError) else "group"  # the writer says it as well
+                self._said.warn(kind, "knowledge gaps are grouped later: %s [%s]", error, code)
                 self._to_group.set()
                 await self._sleep(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)

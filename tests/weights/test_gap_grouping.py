@@ -92,6 +92,7 @@ async def test_questions_about_one_text_stay_apart_but_for_their_rewordings(embe
     original = await groups_of(questions, embedder, tmp_path / "alone")
     merged = [group for group in original if len(group) > 1]
     assert len(questions) - len(original) <= 0.03 * len(questions), merged
-    asked = [text for question in questions for text in (question, f"Can you tell me: {question}")]
+    some = questions[::4]
+    asked = [text for question in some for text in (question, f"Can you tell me: {question}")]
     politely = await groups_of(asked, embedder, tmp_path / "asked")
-    assert len(politely) <= 1.03 * len(original)
+    assert len(politely) <= 1.03 * len(some)

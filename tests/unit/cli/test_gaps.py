@@ -66,7 +66,11 @@ def test_the_list_shows_the_most_asked_first(store: GapStore) -> None:
     assert "2×" in lines[0]
     assert "nothing_proven" in lines[0]
     assert lines[0].endswith("What does zip do?")
-    assert [json.loads(line)["id"] for line in gaps("list", "--json", "--order", "newest").stdout.splitlines()] == [3, 2, 1]
+    assert [json.loads(line)["id"] for line in gaps("list", "--json", "--order", "newest").stdout.splitlines()] == [
+        3,
+        2,
+        1,
+    ]
     assert len(gaps("list", "--limit", "2").stdout.splitlines()) == 2
     assert gaps("list", "--reason", "nothing_proven").stdout.count("\n") == 1
 

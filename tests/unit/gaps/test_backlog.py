@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 
 from serving.answer.gaps import GapSink, MemoryGapSink, is_gap
+from serving.gaps import store as module
 from serving.gaps.backlog import Backlog
 from serving.gaps.database import Database
 from serving.gaps.errors import GapsUnavailableError
@@ -70,6 +71,21 @@ async def running(url: str, tmp_path: Path) -> AsyncIterator[Backlog]:
     await made.close(5.0)
 
 
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Waits for what happens behind the backlog's back."""
+    async with asyncio.timeout(60):
+        while not await holds():  # noqa: ASYNC110 - nobody tells when it does
+            await asyncio.sleep(0.005)
+
+
+async def at_once(holds: bool) -> bool:
+    return holds
+
+
+async def only_one(one: Backlog) -> bool:
+    return len(await asked(one)) == 1
+
+
 async def asked(one: Backlog) -> dict[str | None, int]:
     return {gap.question: gap.count for gap in (await one.page(EVERY)).gaps}
 
@@ -101,7 +117,9 @@ async def test_a_retry_that_is_declined_is_not_counted_as_asked(running: Backlog
     assert await asked(running) == {"What does zip do?": 1}
 
 
-async def test_paraphrases_are_grouped_behind_its_back_also_after_the_embedder_was_down(url: str, tmp_path: Path) -> None:
+async def test_paraphrases_are_grouped_behind_its_back_also_after_the_embedder_was_down(
+    url: str, tmp_path: Path
+) -> None:
     embed = FakeEmbedder({"What does chain do?": 0, "What is chain for?": 5}, down=True)
     one, clock = backlog(url, tmp_path, embed=embed)
     one.start()
@@ -109,12 +127,9 @@ async def test_paraphrases_are_grouped_behind_its_back_also_after_the_embedder_w
     one.record("What is chain for?", declined())
     await one.flush()
     assert await asked(one) == {"What does chain do?": 1, "What is chain for?": 1}
-    while len(clock.slept) < 3:
-        await asyncio.sleep(0.005)
+    await until(lambda: at_once(len(clock.slept) >= 3))
     embed.down = False
-    async with asyncio.timeout(20):
-        while len(await asked(one)) > 1:
-            await asyncio.sleep(0.01)
+    await until(lambda: only_one(one))
     assert await asked(one) == {"What does chain do?": 2}
     await one.close(5.0)
 
@@ -125,9 +140,7 @@ async def test_what_an_earlier_process_left_ungrouped_is_grouped_at_the_start(ur
     store.database.close()
     one, _ = backlog(url, tmp_path, embed=FakeEmbedder({"What does chain do?": 0, "What is chain for?": 5}))
     one.start()
-    async with asyncio.timeout(20):
-        while len(await asked(one)) > 1:
-            await asyncio.sleep(0.01)
+    await until(lambda: only_one(one))
     await one.close(5.0)
 
 
@@ -154,8 +167,7 @@ async def test_recording_never_waits_for_a_database_that_is_down(
         for number in range(5):
             one.record(f"What is {number}?", declined())
         assert one.dropped == 2
-        while clock.now < 100:
-            await asyncio.sleep(0.005)
+        await until(lambda: at_once(clock.now >= 100))
         with pytest.raises(GapsUnavailableError):
             await one.page(EVERY)
         said = [record.message for record in caplog.records if "[gaps_unavailable]" in record.message]
@@ -180,8 +192,7 @@ async def test_a_locked_database_is_waited_for(tmp_path: Path, monkeypatch: pyte
     holder.execute("BEGIN IMMEDIATE")
     slept = len(clock.slept)
     one.record("What is second?", declined())
-    while len(clock.slept) < slept + 3:
-        await asyncio.sleep(0.005)
+    await until(lambda: at_once(len(clock.slept) >= slept + 3))
     assert await asked(one) == {"What is first?": 1}  # it can be read meanwhile
     holder.execute("ROLLBACK")
     holder.close()
@@ -212,8 +223,7 @@ async def test_a_full_disk_fails_no_answer_and_is_retried(tmp_path: Path, caplog
     one.start()
     for number in range(60):
         one.record(f"What is {number}? {'x' * 1500}", declined())
-    while "full" not in caplog.text:
-        await asyncio.sleep(0.005)
+    await until(lambda: at_once("full" in caplog.text))
     room["pages"] = 100_000
     await one.flush()
     assert sum((await asked(one)).values()) == 60
@@ -223,8 +233,6 @@ async def test_a_full_disk_fails_no_answer_and_is_retried(tmp_path: Path, caplog
 async def test_a_row_that_the_database_refuses_is_given_up_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from serving.gaps import store as module
-
     plain = module.row_of
 
     def row_of(one: object) -> dict[str, object]:
@@ -292,9 +300,7 @@ asyncio.run(main())
 
 
 def test_what_was_acknowledged_survives_kill_9(url: str, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", RECORDER, url, str(tmp_path)], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", RECORDER, url, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     acknowledged = []
     began = time.monotonic()

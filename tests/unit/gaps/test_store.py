@@ -128,7 +128,10 @@ def test_filters(store: GapStore) -> None:
     store.resolve(last.id, at=at(1), note="out of scope")
     assert questions(store, GapQuery()) == ["What is b?", "What is a?"]
     assert questions(store, GapQuery(state=State.RESOLVED)) == ["What is c?"]
-    assert questions(store, GapQuery(state=None, reason=DeclineReason.NOTHING_RETRIEVED)) == ["What is c?", "What is b?"]
+    assert questions(store, GapQuery(state=None, reason=DeclineReason.NOTHING_RETRIEVED)) == [
+        "What is c?",
+        "What is b?",
+    ]
     assert questions(store, GapQuery(reason=DeclineReason.REFUSED)) == []
 
 
@@ -209,7 +212,7 @@ def test_processes_that_write_at_once_lose_nothing(url: str, tmp_path: Path) -> 
         try:
             for number in range(25):
                 store.write([asking("What is asked by both?"), asking(f"What is {name} {number}?")])
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             failed.append(error)
         finally:
             store.database.close()

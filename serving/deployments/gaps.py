@@ -14,9 +14,9 @@ from serving.deployments.handles import RemoteEmbedder
 from serving.gaps.backlog import Backlog
 from serving.gaps.database import Database
 from serving.gaps.errors import GapsDisabledError
-from serving.gaps.likeness import Vectors
 from serving.gaps.records import GapPage, GapQuery
 from serving.gaps.store import GapStore
+from serving.gaps.vectors import Vectors
 from serving.settings import Settings
 
 EMBED_S = 30.0

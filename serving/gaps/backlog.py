@@ -26,10 +26,11 @@ from serving.answer.types import Clock
 from serving.answer.wire import Answer
 from serving.gaps.errors import GapsUnavailableError, UnstorableGapError
 from serving.gaps.grouping import Grouper
-from serving.gaps.likeness import Vectors, embedded_form
+from serving.gaps.likeness import embedded_form
 from serving.gaps.records import RETRY_PREFIX, Asking, GapPage, GapQuery
 from serving.gaps.settings import GapsSettings, Questions
 from serving.gaps.store import GapStore
+from serving.gaps.vectors import Vectors
 
 log = logging.getLogger("ray.serve")
 

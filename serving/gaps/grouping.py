@@ -11,10 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 import sqlalchemy as sa
 
-from serving.gaps.likeness import Vectors, nearest, told_apart
+from serving.gaps.likeness import told_apart
 from serving.gaps.schema import askings, gaps
 from serving.gaps.settings import GapsSettings
 from serving.gaps.store import BY_ANSWER, GapStore, trim
+from serving.gaps.vectors import Vectors, nearest
 
 
 class Grouper:

@@ -10,15 +10,10 @@ from __future__ import annotations
 
 import hashlib
 
-import numpy as np
-from numpy.typing import NDArray
-
 from serving.answer.guards.opposites import COMPARATIVE, NEGATIONS, POLAR
 from serving.answer.guards.reading import Reading
 from serving.answer.guards.rejecting import reject
 from serving.answer.text import normalise, numbers
-
-Vectors = NDArray[np.float32]
 
 _OPPOSITES = {
     word: POLAR.get(word, frozenset()) | COMPARATIVE.get(word, frozenset()) for word in {*POLAR, *COMPARATIVE}
@@ -61,10 +56,3 @@ def told_apart(one: str, other: str) -> bool:
 
 def _negates(word: str) -> bool:
     return word in NEGATIONS or word.endswith("n't")
-
-
-def nearest(vector: Vectors, known: Vectors, threshold: float) -> list[int]:
-    """The rows of ``known`` (unit vectors, shape (n, dim)) whose cosine with ``vector`` reaches it, closest first."""
-    cosines = known @ vector
-    reaching = np.flatnonzero(cosines >= threshold)
-    return [int(row) for row in reaching[np.argsort(-cosines[reaching], kind="stable")]]

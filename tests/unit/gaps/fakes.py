@@ -10,9 +10,10 @@ import numpy as np
 
 from serving.answer.types import DeclineReason, Outcome, RefusalCause, Route
 from serving.answer.wire import Answer, Decline, PassageOut, RouteOut, Versions
-from serving.gaps.likeness import Vectors, canonical
+from serving.gaps.likeness import canonical
 from serving.gaps.records import Asking
 from serving.gaps.settings import GapsSettings
+from serving.gaps.vectors import Vectors
 from tests.unit.gateway.fakes import PASSAGE
 
 BEGAN = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)

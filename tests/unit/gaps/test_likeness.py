@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.gaps.likeness import canonical, embedded_form, nearest, question_hash, told_apart
+from serving.gaps.likeness import canonical, embedded_form, question_hash, told_apart
+from serving.gaps.vectors import nearest
 
 
 @given(st.text())

@@ -415,7 +415,7 @@ async def test_any_json_gets_an_answer_or_an_error_of_the_callers(body: Any) -> 
 
 async def test_openapi_lists_routes_and_errors(client: httpx.AsyncClient) -> None:
     description = (await client.get("/openapi.json")).json()
-    assert set(description["paths"]) == {"/v1/answer", "/v1/search", "/healthz", "/readyz"}
+    assert set(description["paths"]) == {"/v1/answer", "/v1/search", "/v1/gaps", "/healthz", "/readyz"}
     for path in ("/v1/answer", "/v1/search"):
         responses = description["paths"][path]["post"]["responses"]
         assert set(responses) == {"200", "400", "408", "413", "422", "429", "500", "503"}

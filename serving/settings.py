@@ -28,6 +28,7 @@ from serving.configuration.gpus import gpu_faults
 from serving.configuration.scaling import scaling_faults
 from serving.configuration.serve_file import serve_file_faults
 from serving.configuration.strict import Count, Folder, Positive, SettingsError, Share, Strict, absolute
+from serving.gaps.settings import GapsSettings
 
 __all__ = [
     "AutoscalingSettings",
@@ -233,6 +234,7 @@ class Settings(Strict):
     answer: Policy = Policy()
     retrieval: RetrievalSettings = RetrievalSettings()
     gate: GateSettings = GateSettings()
+    gaps: GapsSettings = GapsSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
     gpus: Count | None = None
     """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
@@ -247,9 +249,9 @@ class Settings(Strict):
 
     @property
     def version(self) -> str:
-        """A hash of everything that shapes answers, machine paths apart."""
+        """A hash of everything that shapes answers; machine paths and what is kept or logged do not."""
         keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
-        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging"), True)
+        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging", "gaps"), True)
         shaping = self.model_dump_json(exclude={**apart, "models": keys})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 

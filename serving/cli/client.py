@@ -17,9 +17,10 @@ class ServerError(Exception):
     """A call that failed, with a reason a person can act on."""
 
 
-def ask(url: str, question: str, timeout_s: float) -> Answer:
-    """Asks a server. Raises :class:`ServerError`."""
-    body = _post(url, "/v1/answer", {"question": question, "timeout_s": timeout_s}, timeout_s)
+def ask(url: str, question: str, timeout_s: float, *, request_id: str | None = None) -> Answer:
+    """Asks a server, under a request id of ours if one is given. Raises :class:`ServerError`."""
+    headers = {} if request_id is None else {"x-request-id": request_id}
+    body = _post(url, "/v1/answer", {"question": question, "timeout_s": timeout_s}, timeout_s, headers)
     try:
         return Answer.model_validate_json(body)
     except ValidationError as error:
@@ -52,11 +53,15 @@ def probe(url: str, path: str, body: dict[str, Any] | None = None, *, timeout_s:
         raise ServerError(f"the call to {url} failed: {type(error).__name__} {error}") from error
 
 
-def _post(url: str, path: str, body: dict[str, Any], timeout_s: float) -> bytes:
+def _post(url: str, path: str, body: dict[str, Any], timeout_s: float, headers: dict[str, str]) -> bytes:
     try:
         # The server keeps the deadline; the client waits a little longer, to hear what came of it.
         response = httpx.post(
-            f"{url.rstrip('/')}{path}", json=body, timeout=timeout_s + 10.0, trust_env=not _is_here(url)
+            f"{url.rstrip('/')}{path}",
+            json=body,
+            headers=headers,
+            timeout=timeout_s + 10.0,
+            trust_env=not _is_here(url),
         )
     except httpx.ConnectError as error:
         raise ServerError(f"no server at {url}; start one with `answer up`, or name another with --url") from error

@@ -1,4 +1,6 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``, ``prompt``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``,
+``prompt``, ``gaps``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
 from serving.cli.errors import errors
+from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.options import Config, Sets, Url, chosen
 
@@ -218,6 +221,7 @@ app.command(
     ),
 )(doctor)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
+app.add_typer(gaps, name="gaps", rich_help_panel=TEXT)
 app.command(
     rich_help_panel=LOOK,
     epilog=epilog(

@@ -12,6 +12,7 @@ from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.handles import call
 from serving.deployments.logs import adopt, join_serve_log
+from serving.gaps.records import GapPage, GapQuery
 from serving.gateway.http import create_api
 from serving.settings import Settings
 
@@ -29,6 +30,9 @@ class RouterBackend:
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         response = self._router.search.remote(query, limit, timeout_s=timeout_s)
         return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage:
+        return await call(self._router.gaps.remote(query), "router", deadline_in(timeout_s))
 
     async def ready(self) -> dict[str, bool]:
         try:

@@ -28,8 +28,10 @@ from serving.answer.seams import Generation, Pair, Parts
 from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in
+from serving.deployments.gaps import Gaps
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
 from serving.deployments.logs import join_serve_log
+from serving.gaps.records import GapPage, GapQuery
 from serving.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ class RouterDeployment:
         )
         self._warm: dict[str, bool] = dict.fromkeys((*handles, "index", "router"), False)
         self._engine: Engine | None = None
+        self._gaps = Gaps(settings, handles["embedder"])
         self._warming = asyncio.create_task(self._warm_up())
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
@@ -95,6 +98,7 @@ class RouterDeployment:
                 granted=Route(permit.kind.value),
             )
             permit.settle(answer.usage.prompt_tokens + answer.usage.completion_tokens)
+            self._gaps.record(question, answer)
             return answer
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
@@ -105,6 +109,13 @@ class RouterDeployment:
         wait_s = min(self._settings.gate.wait_s, deadline.remaining())
         async with self._gate.permit(Kind.SEARCH, tokens=0, wait_s=wait_s):
             return list(await self._parts.retriever.lexical(query, limit, deadline=deadline))
+
+    async def gaps(self, query: GapQuery) -> GapPage:
+        """One page of the knowledge gaps."""
+        return await self._gaps.page(query)
+
+    async def __del__(self) -> None:
+        await self._gaps.close()
 
     async def ready(self) -> dict[str, bool]:
         """Each part, and whether it has answered a warm-up."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from serving.answer.types import Passage
 from serving.answer.wire import Answer
+from serving.gaps.records import GapPage, GapQuery
 
 MAX_TIMEOUT_S = 600.0
 
@@ -17,6 +18,8 @@ class Backend(Protocol):
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer: ...
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]: ...
+
+    async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage: ...
 
     async def ready(self) -> dict[str, bool]:
         """Each model, and whether it has answered a warm-up."""

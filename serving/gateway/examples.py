@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime
+
 from serving.answer import grounding
 from serving.answer.declining import message
 from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route, Span, Support
@@ -16,6 +19,7 @@ from serving.answer.wire import (
     Usage,
     Versions,
 )
+from serving.gaps.records import AskingOut, GapOut, GapPage, PassageRef, State
 
 REQUEST_ID = "7f3c1f0a9c5e4f6c8d1b2a3e4d5c6b7a"
 QUESTION = "What does itertools.chain do?"
@@ -93,3 +97,35 @@ def searched() -> Answer:
         timings_ms=Timings(route=0.2, retrieve=3.4, total=3.6),
         versions=_VERSIONS,
     )
+
+
+def gaps() -> GapPage:
+    """One question that was declined four times."""
+    question = "Which year will itertools get a new function?"
+    asked_at = datetime(2026, 3, 2, 9, 15, 27, tzinfo=UTC)
+    latest = AskingOut(
+        question=question,
+        question_hash=hashlib.sha256(question.encode()).hexdigest(),
+        asked_at=asked_at,
+        request_id=REQUEST_ID,
+        reason=DeclineReason.NOT_IN_PASSAGES,
+        cause=None,
+        route_chosen=Route.SINGLE_PASS,
+        route_ran=Route.SINGLE_PASS,
+        versions=_VERSIONS,
+        passages=(PassageRef(id=PASSAGE.id, score=PASSAGE.score),),
+    )
+    gap = GapOut(
+        id=12,
+        state=State.OPEN,
+        question=question,
+        question_hash=latest.question_hash,
+        tenant=None,
+        count=4,
+        first_seen=datetime(2026, 3, 1, 17, 2, 5, tzinfo=UTC),
+        last_seen=asked_at,
+        retried_at=None,
+        resolution=None,
+        latest=latest,
+    )
+    return GapPage(gaps=(gap,), next_cursor=None)

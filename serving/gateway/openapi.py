@@ -25,6 +25,7 @@ characters, else a new one.
 TAGS = [
     {"name": "answers", "description": "Proven, cited answers."},
     {"name": "search", "description": "Passages, without any model."},
+    {"name": "gaps", "description": "Questions that were declined: what the corpus should be able to answer."},
     {"name": "health", "description": "For probes."},
 ]
 

@@ -69,6 +69,14 @@ def test_an_unknown_key_is_refused_by_name(path: tuple[str, ...]) -> None:
         parse(nested(path, {"tyop": 1}))
 
 
+def test_where_gaps_are_kept_shapes_no_answer() -> None:
+    settings = parse({"gaps": {"url": "postgresql://someone:secret@host/gaps", "questions": "hash"}})
+    assert settings.version == Settings().version
+    assert "secret" not in settings.model_dump_json() + repr(settings)
+    with pytest.raises(SettingsError, match=r"gaps\.url: write postgresql://user@host/database"):
+        parse({"gaps": {"url": "mysql://someone:secret@host/gaps"}})
+
+
 def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)

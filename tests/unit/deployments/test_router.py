@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 from models.tokens import EstimatingCounter
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.seams import english
-from serving.answer.types import Delta, Reason, Verdict
+from serving.answer.types import DeclineReason, Delta, Reason, Verdict
 from serving.deployments import router as module
 from serving.deployments.router import RouterDeployment
+from serving.gaps.errors import GapsDisabledError
+from serving.gaps.records import GapQuery
+from serving.gaps.settings import GapsSettings
 from serving.settings import Settings, parse
 from tests.unit.gateway.fakes import PASSAGE
 
@@ -37,6 +41,7 @@ class FakePart:
         "score": [0.5],
         "verify": [Verdict(1.0, Reason.ENTAILED)],
         "lexical": [PASSAGE],
+        "hybrid": [],
         "version": "generation-1",
         "name": "a part",
         "calls": 0,
@@ -67,6 +72,10 @@ class FakePart:
         yield Delta("yes", finish_reason="stop")
 
 
+# Serve awaits the destructor and then takes it off the class, where Python would call it and await nothing.
+destroy = RouterDeployment.func_or_class.__del__
+del RouterDeployment.func_or_class.__del__
+
 PARTS = ("retriever", "embedder", "reranker", "verifier", "synthesizer")
 
 
@@ -81,12 +90,16 @@ def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "NgramLanguage", lambda _languages: english)
     monkeypatch.setattr(module.Catalog, "locate", lambda *_, **__: tmp_path)
     monkeypatch.setattr(module, "RETRY_S", 0.01)
+    monkeypatch.setenv("ANSWER_HOME", str(tmp_path))  # the gap backlog is kept there
 
 
-async def started(parts: dict[str, FakePart]) -> Any:
+async def started(parts: dict[str, FakePart], settings: Settings | None = None) -> Any:
     router = object.__new__(RouterDeployment.func_or_class)
-    await router.__init__(Settings(), **parts)
-    await asyncio.sleep(0.05)
+    await router.__init__(settings or Settings(), **parts)
+    able = {name for name, part in parts.items() if not part.failing - {"name", "version"}}
+    able |= {"index"} if "version" not in parts["retriever"].failing else set()
+    able |= {"router"} if not any(part.failing for part in parts.values()) else set()
+    await until_warm(router, able)
     return router
 
 
@@ -99,6 +112,12 @@ def test_tokens_are_estimated_for_a_model_that_is_served_elsewhere() -> None:
     )
     assert isinstance(module.counter_of(with_tokenizer), FakeCounter)
     assert isinstance(module.counter_of(Settings()), FakeCounter)
+
+
+async def until_warm(router: Any, able: set[str]) -> None:
+    async with asyncio.timeout(30):
+        while not able <= {name for name, warm in (await router.ready()).items() if warm}:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 async def test_it_is_ready_when_every_part_has_answered(parts: dict[str, FakePart]) -> None:
@@ -129,8 +148,7 @@ async def test_it_waits_for_each_and_says_for_which(
     assert all(name in caught.value.message for name in cold)
     assert caught.value.retry_after_s
     parts[part].failing.clear()
-    await asyncio.sleep(0.1)
-    assert all((await router.ready()).values())
+    await until_warm(router, {*PARTS, "index", "router"})
 
 
 async def test_search_needs_no_model_to_be_ready(parts: dict[str, FakePart]) -> None:
@@ -140,3 +158,41 @@ async def test_search_needs_no_model_to_be_ready(parts: dict[str, FakePart]) -> 
     with pytest.raises(InvalidQuestionError):
         await router.search("  ", 1, timeout_s=5.0)
     router._warming.cancel()
+
+
+async def test_a_declined_question_is_kept_in_the_backlog(parts: dict[str, FakePart]) -> None:
+    router = await started(parts)
+    answer = await router.answer("What does chain do?", request_id="r1", timeout_s=5.0)
+    assert answer.decline.reason is DeclineReason.NOTHING_RETRIEVED
+    await router.answer("example.com", request_id="r2", timeout_s=5.0)  # a search: nothing is found, nothing declined
+    parts["retriever"].failing.add("hybrid")
+    with pytest.raises(UnavailableError):  # an incident
+        await router.answer("What does zip do?", request_id="r3", timeout_s=5.0)
+    await router._gaps._backlog.flush()
+    page = await router.gaps(GapQuery(state=None))
+    assert [(gap.question, gap.latest.request_id) for gap in page.gaps] == [("What does chain do?", "r1")]
+    await destroy(router)
+
+
+async def test_a_backlog_that_cannot_be_written_is_nobodys_concern(
+    parts: dict[str, FakePart], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSWER_HOME", "/dev/null")  # no folder, and none can be made there
+    router = await started(parts)
+    answer = await router.answer("What does chain do?", request_id="r1", timeout_s=5.0)
+    assert answer.decline is not None
+    assert all((await router.ready()).values())
+    with pytest.raises(UnavailableError) as caught:
+        await router.gaps(GapQuery())
+    assert caught.value.code == "gaps_unavailable"
+
+
+async def test_without_a_backlog_nothing_is_kept_and_asking_for_it_says_so(
+    parts: dict[str, FakePart], tmp_path: Path
+) -> None:
+    router = await started(parts, Settings(gaps=GapsSettings(enabled=False)))
+    await router.answer("What does chain do?", request_id="r1", timeout_s=5.0)
+    with pytest.raises(GapsDisabledError, match=r"gaps\.enabled"):
+        await router.gaps(GapQuery())
+    await destroy(router)
+    assert "gaps.sqlite3" not in os.listdir(tmp_path)

@@ -22,6 +22,7 @@ from serving.answer.wire import (
     Timings,
     WebChunk,
 )
+from serving.gaps.records import GapPage, GapQuery
 
 TEXT = "Chain makes one iterator of many."
 PASSAGE = Passage(
@@ -99,6 +100,8 @@ class FakeBackend:
     models: dict[str, bool] = field(default_factory=lambda: {"synthesizer": True, "index": True})
     asked: list[tuple[str, str, float]] = field(default_factory=list)
     searched: list[tuple[str, int, float]] = field(default_factory=list)
+    gaps_are: GapPage = field(default_factory=lambda: GapPage(gaps=(), next_cursor=None))
+    gap_queries: list[GapQuery] = field(default_factory=list)
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
         self.asked.append((question, request_id, timeout_s))
@@ -109,6 +112,12 @@ class FakeBackend:
         self.searched.append((query, limit, timeout_s))
         await self._fail()
         return [PASSAGE][:limit]
+
+    async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage:
+        del timeout_s
+        self.gap_queries.append(query)
+        await self._fail()
+        return self.gaps_are
 
     async def ready(self) -> dict[str, bool]:
         await self._fail()

@@ -173,6 +173,18 @@ class DeploymentsSettings(Strict):
     synthesizer: DeploymentSettings = DeploymentSettings(num_cpus=0.6, max_ongoing_requests=16, max_queued_requests=32)
 
 
+class SourceSettings(Strict):
+    """How text is read when it is indexed."""
+
+    dates: Literal["front-matter", "file", "none"] = "front-matter"
+    """``front-matter``: what a document says of itself (front matter, an HTML page's metadata, a JSON Lines row's own);
+    ``file``: the same, and where it says nothing its file's time, in git its commit's; ``none``: no dates."""
+    max_file_mb: Positive = 5.0
+    """Larger files are passed over, in millions of bytes. JSON Lines have no limit: they are read row by row."""
+    git: bool | None = None
+    """Read from git (true) or as they are (false); null reads from git what is the top folder of a repository."""
+
+
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -183,6 +195,7 @@ class Settings(Strict):
     models: ModelSettings = ModelSettings()
     answer: Policy = Policy()
     gate: GateSettings = GateSettings()
+    sources: SourceSettings = SourceSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
@@ -194,8 +207,8 @@ class Settings(Strict):
 
     @property
     def version(self) -> str:
-        """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        """A hash of everything that shapes answers, machine paths and what shapes the index apart."""
+        shaping = self.model_dump_json(exclude={"home", "index", "sources", "deployments"})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

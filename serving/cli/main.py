@@ -12,6 +12,7 @@ from rich.console import Console
 from serving.answer.errors import AnswerError
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
+from serving.retrieval.sources.options import Dates, Format, Options
 from serving.settings import Settings, SettingsError, load
 
 app = typer.Typer(
@@ -101,22 +102,65 @@ def ask(
 
 @app.command()
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Markdown and text files, or folders of them.")] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[INPUT]...",
+            help="Files, folders, quoted patterns such as 'docs/**/*.md', git repositories, or - for standard input. "
+            "Read are Markdown, HTML, text, reStructuredText and JSON Lines.",
+        ),
+    ] = None,
+    *,
     installed: Annotated[
         bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
     ] = False,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="What standard input and files named one by one hold, whatever their names say."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What standard input is called: its source, title and format.")] = "stdin",
+    dates: Annotated[
+        Dates | None,
+        typer.Option(help="Dates of passages: what documents say of themselves, also the file's time, or none."),
+    ] = None,
+    git: Annotated[
+        bool | None,
+        typer.Option(
+            "--git/--no-git",
+            help="Read the committed files of the repository, or the files as they are.  "
+            "[default: --git for the top folder of a repository]",
+        ),
+    ] = None,
+    rev: Annotated[
+        str | None, typer.Option(help="The commit, branch or tag to read from git.  [default: HEAD]")
+    ] = None,
+    max_file_mb: Annotated[
+        float | None, typer.Option(min=0.001, help="Pass over larger files. JSON Lines have no limit.  [default: 5]")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a JSON line for each file that is passed over, with the reason.")
+    ] = None,
     config: Config = None,
 ) -> None:
     """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
-    from serving.cli.indexing import index_installed, index_paths
+    from serving.cli.indexing import index_installed, index_sources
 
-    if bool(paths) == installed:
+    if bool(inputs) == installed:
         fail("name files or folders to index, or --installed", code=2)
     settings, _ = _settings(config)
+    chosen = settings.sources
+    options = Options(
+        format=form,
+        name=name,
+        dates=dates or Dates(chosen.dates),
+        max_bytes=int((max_file_mb or chosen.max_file_mb) * 1_000_000),
+        git=chosen.git if git is None else git,
+        rev=rev,
+    )
     steps = Steps()
     try:
-        if paths:
-            index_paths(paths, settings, steps)
+        if inputs:
+            index_sources(inputs, options, settings, steps, report)
         else:
             index_installed(settings, steps)
     except (AnswerError, OSError, ValueError) as error:

@@ -28,15 +28,15 @@ _REPOSITORY_VARIABLES = (
 
 _SCP_ADDRESS = re.compile(r"(?:[^@/:]+@)?([^/:@]+):(?!//)(.+)")
 _COMMIT = re.compile(r"\x01([0-9a-f]{40,64}) (\d{1,11})")
-_URL = re.compile(r"(?:https?|ssh|git)://(?:[^@/]*@)?([^/:]+)(?::\d+)?/(.+)")
+_URL = re.compile(r"(?:https?|ssh|git)://(?:[^/]*@)?([^/:@]+)(?::\d+)?/([^?#]+).*")
 
 
 class Entry(NamedTuple):
-    """A file of a tree: its path in the repository, the object that holds it, and its size in bytes."""
+    """A file of a tree: its path in the repository, the object that holds it, and its size in bytes where git has it."""
 
     path: str
     oid: str
-    size: int
+    size: int | None
 
 
 class Touched(NamedTuple):
@@ -76,8 +76,8 @@ class Repository:
         for line in filter(None, listing.split("\0")):
             about, _, path = line.partition("\t")
             mode, kind, oid, size = about.split()
-            if kind == "blob" and mode != "120000" and size.isdecimal():
-                yield Entry(path, oid, int(size))
+            if kind == "blob" and mode != "120000":
+                yield Entry(path, oid, int(size) if size.isdecimal() else None)
 
     def touched(self, paths: set[str]) -> dict[str, Touched]:
         """For each path, the last commit that changed it along the first parents, and when.

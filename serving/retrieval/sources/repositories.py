@@ -34,7 +34,7 @@ def files(repository: Repository, options: Options) -> Iterator[Found | Skipped]
                 path=path,
                 source=repository.name,
                 source_path=readable(entry.path),
-                place=readable(f"{repository.place}\x1f{entry.path}"),
+                place=readable(f"{repository.place}/{entry.path}"),
                 format=alone or format_of(entry.path),
                 open=partial(_open, blobs, entry, last.at if last else None),
                 repo_path=repository.name,

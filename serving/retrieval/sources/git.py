@@ -32,7 +32,7 @@ _URL = re.compile(r"(?:https?|ssh|git)://(?:[^/]*@)?([^/:@]+)(?::\d+)?/([^?#]+).
 
 
 class Entry(NamedTuple):
-    """A file of a tree: its path in the repository, the object that holds it, and its size in bytes where git has it."""
+    """A file of a tree: its path in the repository, the object that holds it, its size in bytes where git has it."""
 
     path: str
     oid: str

@@ -19,6 +19,8 @@ from serving.cli import indexing, main
 from serving.retrieval.sources.options import Dates, Format, Options
 from serving.settings import Settings, SettingsError, parse
 
+TEXT = "The text of a page that is long enough to be one by itself."
+
 
 @pytest.fixture
 def indexed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Passage]:
@@ -70,11 +72,9 @@ def test_a_folder_is_indexed_and_what_was_passed_over_is_said_and_written(
 
 
 def test_standard_input(indexed: list[Passage]) -> None:
-    result = index("-", "--name", "wiki", "--format", "html", input="<h1>Head</h1><p>Text of a page.</p>")
+    result = index("-", "--name", "wiki", "--format", "html", input=f"<main><h1>Head</h1><p>{TEXT}</p></main>")
     assert result.exit_code == 0, result.output
-    assert [(passage.source, passage.title, passage.text) for passage in indexed] == [
-        ("wiki", "Head", "Text of a page.")
-    ]
+    assert [(passage.source, passage.title, passage.text) for passage in indexed] == [("wiki", "Head", TEXT)]
 
 
 def test_what_was_passed_over_is_said_also_when_nothing_is_left(indexed: list[Passage], tmp_path: Path) -> None:

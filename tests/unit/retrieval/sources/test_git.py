@@ -166,6 +166,7 @@ def test_odd_things_that_git_tracks(repository: Path) -> None:
         "x.py": SkipReason.OTHER_TYPE, "large.txt": SkipReason.TOO_LARGE, "binary.md": SkipReason.BINARY,
         "empty.md": SkipReason.EMPTY,
     }  # fmt: skip
+    assert "link.md" not in texts(repository)
     assert texts(repository)["after.md"].startswith("Comes after")
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from serving.retrieval.chunking import passages
 from serving.retrieval.documents import SkipReason
+from serving.retrieval.sources import parsing
+from serving.retrieval.sources.found import found_file
 from serving.retrieval.sources.options import Dates, Format, Options, SourceError, format_of
 from serving.retrieval.sources.reading import read, sources
 
@@ -90,6 +92,25 @@ def test_what_is_no_file_is_passed_over_and_nothing_is_waited_for(tmp_path: Path
         assert texts(tmp_path) == {"good.md": "Good."}
         found = reasons(tmp_path)
     assert found == dict.fromkeys(["pipe.md", "gone.md", "self.md", "device.md", "socket.md"], SkipReason.UNREADABLE)
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("opened"))
+    assert reasons(tmp_path / "pipe.md") == {"pipe.md": SkipReason.UNREADABLE}
+
+
+def test_what_becomes_a_pipe_after_it_was_looked_at_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file.md").write_text("Text.")
+    os.mkfifo(tmp_path / "pipe.md")
+    before = os.stat(tmp_path / "file.md")
+    found = found_file(tmp_path, tmp_path / "pipe.md")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", lambda *_, **__: before)
+        [item] = parsing.documents(found, Options())
+    assert getattr(item, "reason", None) is SkipReason.UNREADABLE
 
 
 def test_what_may_not_be_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

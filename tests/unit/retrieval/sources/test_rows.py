@@ -152,6 +152,7 @@ def test_blank_lines_count_and_a_byte_order_mark_does_not() -> None:
         (gzip.compress(lines({"text": "a"}))[:-9], SkipReason.UNREADABLE),
         (b"\x1f\x8b\x08nonsense", SkipReason.UNREADABLE),
     ],
+    ids=["utf-16", "zeros", "cut gzip", "no gzip"],
 )
 def test_files_that_are_no_rows(content: bytes, reason: SkipReason) -> None:
     with pytest.raises(SkipError) as caught:

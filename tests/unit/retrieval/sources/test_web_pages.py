@@ -63,13 +63,12 @@ def test_a_short_page_keeps_its_headings() -> None:
     page = read_page("<title>T</title><h1>Head</h1><p>One sentence.</p><h2>Below</h2><p>Another.</p>")
     assert page.text.splitlines()[0] == "# Head"
     assert "## Below" in page.text
-    stub = read_page(
-        '<body><div id="version"><img src="x.png"><br><span><a href="/">Site</a> 1.95.0</span></div>'
-        "<h1>The old guide</h1>"
-        '<p>All of this content has moved into <a href="/book">the book on the language</a>, some time ago.</p>'
-        "<footer><p>Copyright</p></footer>"
+    text = "All of this content has moved into the book on the language, some time ago, and is there."
+    longer = read_page(
+        "<html><head><title>x</title></head><body><div id=version><a href=/>Site</a></div>"
+        f"<h1 class=title>Head line</h1>\n<p>{text}</p><h2>Below</h2><p>{text}</p><footer><p>Foot</p></footer></body></html>"
     )
-    assert "# The old guide" in stub.text.splitlines()
+    assert longer.text == f"# Head line\n\n{text}\n\n## Below\n\n{text}"
 
 
 def test_dates_in_the_text_are_not_the_pages() -> None:

@@ -66,7 +66,8 @@ def test_a_short_page_keeps_its_headings() -> None:
     text = "All of this content has moved into the book on the language, some time ago, and is there."
     longer = read_page(
         "<html><head><title>x</title></head><body><div id=version><a href=/>Site</a></div>"
-        f"<h1 class=title>Head line</h1>\n<p>{text}</p><h2>Below</h2><p>{text}</p><footer><p>Foot</p></footer></body></html>"
+        f"<h1 class=title>Head line</h1>\n<p>{text}</p><h2>Below</h2><p>{text}</p>"
+        "<footer><p>Foot</p></footer></body></html>"
     )
     assert longer.text == f"# Head line\n\n{text}\n\n## Below\n\n{text}"
 

@@ -223,6 +223,18 @@ class LoggingSettings(Strict):
     """Log what was asked. Else only its length is: not even a hash, which would tell who asks what others asked."""
 
 
+class SourceSettings(Strict):
+    """How text is read when it is indexed."""
+
+    dates: Literal["front-matter", "file", "none"] = "front-matter"
+    """``front-matter``: what a document says of itself (front matter, an HTML page's metadata, a JSON Lines row's own);
+    ``file``: the same, and where it says nothing its file's time, in git its commit's; ``none``: no dates."""
+    max_file_mb: Positive = 5.0
+    """Larger files are passed over, in millions of bytes. JSON Lines have no limit: they are read row by row."""
+    git: bool | None = None
+    """Read from git (true) or as they are (false); null reads from git what is the top folder of a repository."""
+
+
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -235,6 +247,7 @@ class Settings(Strict):
     retrieval: RetrievalSettings = RetrievalSettings()
     gate: GateSettings = GateSettings()
     gaps: GapsSettings = GapsSettings()
+    sources: SourceSettings = SourceSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
     gpus: Count | None = None
     """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
@@ -251,7 +264,7 @@ class Settings(Strict):
     def version(self) -> str:
         """A hash of everything that shapes answers; machine paths and what is kept or logged do not."""
         keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
-        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging", "gaps"), True)
+        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging", "gaps", "sources"), True)
         shaping = self.model_dump_json(exclude={**apart, "models": keys})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from models.catalog import Catalog, fingerprint
@@ -11,6 +14,7 @@ from serving.answer.errors import IndexLockedError, IndexMissingError
 from serving.answer.types import Passage
 from serving.cli.console import Steps
 from serving.retrieval.manifest import Manifest
+from serving.retrieval.sources.options import Options
 from serving.settings import Settings
 
 LOCK_TIMEOUT_S = 900.0
@@ -34,27 +38,41 @@ def current(settings: Settings) -> Manifest | None:
 
 def index_installed(settings: Settings, steps: Steps) -> Manifest:
     """Indexes the READMEs of installed packages and the standard library's docstrings."""
-    from serving.retrieval.installed import InstalledReport, installed_passages
+    from serving.retrieval.chunking import passages
+    from serving.retrieval.installed import InstalledReport, installed_documents
 
     steps.say("reading the READMEs of installed packages and the standard library's docstrings")
     report = InstalledReport()
-    passages = list(installed_passages(report))
+    found = [passage for document in installed_documents(report) for passage in passages(document)]
     steps.say(
         f"read {report.readme_passages} passages of {report.distributions - report.without_readme} READMEs and "
         f"{report.stdlib_passages} docstrings of {report.modules} standard library modules"
     )
-    return _build(passages, settings, "installed packages and the standard library", steps)
+    return _build(found, settings, "installed packages and the standard library", steps)
 
 
-def index_paths(paths: list[Path], settings: Settings, steps: Steps) -> Manifest:
-    """Indexes text files and folders. Raises ``FileNotFoundError``, and ``ValueError`` when they hold no text."""
-    from serving.retrieval.readers import FileReport, read_passages
+def index_sources(
+    inputs: Sequence[str], options: Options, settings: Settings, steps: Steps, report: Path | None = None
+) -> Manifest:
+    """Indexes files, folders, patterns, git repositories and standard input (``-``).
 
-    report = FileReport()
-    manifest = _build(read_passages(paths, report), settings, ", ".join(path.name for path in paths), steps)
-    skipped = ", ".join(f"{count} {reason.value}" for reason, count in sorted(report.skipped.items()))
-    steps.say(f"read {report.files} files" + (f"; passed over: {skipped}" if skipped else ""))
-    return manifest
+    ``report`` is written with a JSON line for each file that was passed over. Raises ``SourceError`` for an input that
+    cannot be read at all, ``OSError`` for a report that cannot be written, and ``ValueError`` when there is no text.
+    """
+    from serving.retrieval.chunking import passages
+    from serving.retrieval.documents import Document
+    from serving.retrieval.sources.reading import read
+    from serving.retrieval.sources.tallying import Tally, tallied
+
+    tally = Tally()
+    corpus = ", ".join(options.name if given == "-" else Path(given).name or given for given in inputs)
+    with report.open("w", encoding="utf-8") if report else nullcontext() as file:
+        items = tallied(read(inputs, replace(options, left_out=report), sys.stdin.buffer), tally, file)
+        found = (passage for item in items if isinstance(item, Document) for passage in passages(item))
+        try:
+            return _build(found, settings, corpus, steps)
+        finally:
+            steps.say(f"read {tally.summary()}" + (f"; each is named in {report}" if report and tally.skipped else ""))
 
 
 def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: Steps) -> Manifest:

@@ -22,6 +22,7 @@ from serving.cli.errors import errors
 from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.options import Config, Sets, Url, chosen
+from serving.retrieval.sources.options import Dates, Format, Options
 
 RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
 
@@ -153,23 +154,66 @@ def ask(
     ),
 )
 def index(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Markdown and text files, or folders of them.")] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[INPUT]...",
+            help="Files, folders, quoted patterns such as 'docs/**/*.md', git repositories, or - for standard input. "
+            "Read are Markdown, HTML, text, reStructuredText and JSON Lines.",
+        ),
+    ] = None,
+    *,
     installed: Annotated[
         bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
     ] = False,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="What standard input and files named one by one hold, whatever their names say."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What standard input is called: its source, title and format.")] = "stdin",
+    dates: Annotated[
+        Dates | None,
+        typer.Option(help="Dates of passages: what documents say of themselves, also the file's time, or none."),
+    ] = None,
+    git: Annotated[
+        bool | None,
+        typer.Option(
+            "--git/--no-git",
+            help="Read the committed files of the repository, or the files as they are.  "
+            "[default: --git for the top folder of a repository]",
+        ),
+    ] = None,
+    rev: Annotated[
+        str | None, typer.Option(help="The commit, branch or tag to read from git.  [default: HEAD]")
+    ] = None,
+    max_file_mb: Annotated[
+        float | None, typer.Option(min=0.001, help="Pass over larger files. JSON Lines have no limit.  [default: 5]")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a JSON line for each file that is passed over, with the reason.")
+    ] = None,
     config: Config = None,
     sets: Sets = None,
 ) -> None:
     """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
-    from serving.cli.indexing import index_installed, index_paths
+    from serving.cli.indexing import index_installed, index_sources
 
-    if bool(paths) == installed:
+    if bool(inputs) == installed:
         fail("name files or folders to index, or --installed", code=2)
     settings = chosen(config, sets).settings
+    given = settings.sources
+    options = Options(
+        format=form,
+        name=name,
+        dates=dates or Dates(given.dates),
+        max_bytes=int((max_file_mb or given.max_file_mb) * 1_000_000),
+        git=given.git if git is None else git,
+        rev=rev,
+    )
     steps = Steps()
     try:
-        if paths:
-            index_paths(paths, settings, steps)
+        if inputs:
+            index_sources(inputs, options, settings, steps, report)
         else:
             index_installed(settings, steps)
     except (AnswerError, OSError, ValueError) as error:

@@ -45,7 +45,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setattr(up, "run", fail_to_start)
     monkeypatch.setattr(up.Catalog, "locate", fail_to_start)
     monkeypatch.setattr(up.indexing, "index_installed", fail_to_start)
-    monkeypatch.setattr(up.indexing, "index_paths", fail_to_start)
+    monkeypatch.setattr(up.indexing, "index_sources", fail_to_start)
     for name in ("ANSWER_URL", "ANSWER_BEGAN", "FORCE_COLOR", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANSWER_HOME", str(tmp_path / "home"))
@@ -367,7 +367,7 @@ def test_index_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr("serving.cli.indexing.index_paths", refuse)
+    monkeypatch.setattr("serving.cli.indexing.index_sources", refuse)
     assert "Permission denied" in reason(answer("index", str(tmp_path)))
 
 

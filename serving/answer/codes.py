@@ -242,6 +242,20 @@ CODES: tuple[Code, ...] = (
         "the cursor is not from a page in this order; leave it out to begin again",
     ),
     Code(
+        "endpoint_refused",
+        503,
+        "The endpoint that serves the model refuses what it is asked.",
+        "Compare models.synthesizer.openai with what the endpoint serves; `answer prompt` shows what it is sent.",
+        "the endpoint serves no model large: set models.synthesizer.openai.model to one that it serves",
+    ),
+    Code(
+        "endpoint_key",
+        503,
+        "The endpoint that serves the model does not take the key it is called with, or there is none.",
+        "Set models.synthesizer.openai.key_env or key_file to where the key is, on every machine with replicas.",
+        "the endpoint does not take the key: set models.synthesizer.openai.key_env",
+    ),
+    Code(
         "device_missing",
         503,
         "A GPU that the settings ask for cannot be used.",

@@ -14,6 +14,7 @@ from serving.answer.errors import AnswerError
 from serving.answer.types import DeclineReason
 from serving.cli.client import DEFAULT_URL
 from serving.cli.console import Steps, fail, one_line
+from serving.cli.help import epilog
 from serving.cli.options import Config, chosen
 from serving.gaps.records import GapOut, GapQuery, Order, State
 
@@ -22,7 +23,15 @@ if TYPE_CHECKING:  # SQLAlchemy takes its time to import
 
 PAGE = 200
 
-gaps = typer.Typer(no_args_is_help=True, help="The declined questions: what the corpus should be able to answer.")
+gaps = typer.Typer(
+    no_args_is_help=True,
+    help="The declined questions: what the corpus should be able to answer.",
+    epilog=epilog(
+        ("answer gaps list", "what waits, most asked first"),
+        ("answer gaps retry --all", "after indexing more: ask again, and close what is answered"),
+        after="`answer gaps COMMAND --help` has examples of each.",
+    ),
+)
 
 Reason = Annotated[DeclineReason | None, typer.Option(help="Only those last declined for this reason.")]
 Open = Annotated[bool, typer.Option("--open", help="Those that wait (the default).")]
@@ -31,7 +40,14 @@ All = Annotated[bool, typer.Option("--all", help="Both.")]
 Ids = Annotated[list[int], typer.Argument(metavar="ID…", help="The gaps' numbers, as `list` shows them.")]
 
 
-@gaps.command("list")
+@gaps.command(
+    "list",
+    epilog=epilog(
+        ("answer gaps list", "what waits, most asked first"),
+        ("answer gaps list --reason nothing_proven --json", "JSON lines of one reason"),
+        after="Next: `answer gaps show ID`.",
+    ),
+)
 def list_gaps(
     *,
     only_open: Open = False,
@@ -54,7 +70,13 @@ def list_gaps(
         sys.stderr.write("no gaps\n")
 
 
-@gaps.command()
+@gaps.command(
+    epilog=epilog(
+        ("answer gaps show 12", "each asking, with the passages that were found"),
+        ("answer gaps show 12 --json | jq .latest", "for scripts"),
+        after="Next: index what is missing, then `answer gaps retry 12`.",
+    ),
+)
 def show(
     gap_id: Annotated[int, typer.Argument(metavar="ID", help="The gap's number.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -84,7 +106,13 @@ def show(
             sys.stdout.write(f"    {passage.score:6.3f}  {one_line(passage.id)}\n")
 
 
-@gaps.command()
+@gaps.command(
+    epilog=epilog(
+        ('answer gaps resolve 12 --note "not our subject"', "close it, and say why"),
+        ("answer gaps resolve 12 13 14", "several"),
+        after="Next: `answer gaps reopen ID` undoes it.",
+    ),
+)
 def resolve(
     ids: Ids,
     note: Annotated[str | None, typer.Option(help="Why they are closed, for whoever looks later.")] = None,
@@ -97,7 +125,13 @@ def resolve(
             sys.stderr.write(f"gap {gap_id} is resolved\n")
 
 
-@gaps.command()
+@gaps.command(
+    epilog=epilog(
+        ("answer gaps reopen 12", "it waits again"),
+        ("answer gaps reopen 12 13", "several"),
+        after="Next: `answer gaps list`.",
+    ),
+)
 def reopen(ids: Ids, config: Config = None) -> None:
     """Open closed gaps again."""
     with _Opened(config) as store:
@@ -106,7 +140,13 @@ def reopen(ids: Ids, config: Config = None) -> None:
             sys.stderr.write(f"gap {gap_id} is open\n")
 
 
-@gaps.command()
+@gaps.command(
+    epilog=epilog(
+        ("answer gaps export gaps.jsonl", "all that wait, a JSON line each"),
+        ("answer gaps export gaps.csv --format csv --all", "open and closed, for a spreadsheet"),
+        after="Next: `answer gaps retry --all` once their answers are indexed.",
+    ),
+)
 def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where to write; - for standard output.")],
     *,
@@ -132,7 +172,13 @@ def export(
     steps.say(f"wrote {count} gaps" + ("" if file == "-" else f" to {file}"))
 
 
-@gaps.command()
+@gaps.command(
+    epilog=epilog(
+        ("answer gaps retry --all", "ask every open gap again; what is answered now is closed"),
+        ("answer gaps retry 12 --url http://10.0.0.5:8000", "one, at a server elsewhere"),
+        after="Next: `answer gaps list` shows what is still open.",
+    ),
+)
 def retry(
     ids: Annotated[list[int] | None, typer.Argument(metavar="[ID…]", help="These gaps alone, open or not.")] = None,
     *,

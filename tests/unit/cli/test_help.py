@@ -152,7 +152,7 @@ def test_keys_are_completed_everywhere(command: str) -> None:
 
 def test_values_are_completed_where_they_are_few() -> None:
     assert completed("answer up --set answer.grammar=") == [
-        f"answer.grammar={value}" for value in ("quotes", "markers", "free")
+        f"answer.grammar={value}" for value in ("quotes", "markers", "structured", "free")
     ]
     assert completed("answer up --set models.embedder.dtype=b") == ["models.embedder.dtype=bfloat16"]
 

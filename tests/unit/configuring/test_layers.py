@@ -293,7 +293,7 @@ def test_nearest_is_a_key() -> None:
 
 def test_choices_are_what_may_be_written() -> None:
     assert choices(("models", "embedder", "dtype")) == ["auto", "float32", "bfloat16", "float16"]
-    assert choices(("answer", "grammar")) == ["quotes", "markers", "free"]
+    assert choices(("answer", "grammar")) == ["quotes", "markers", "structured", "free"]
     assert choices(("models", "synthesizer", "enforce_eager")) == ["true", "false"]
     assert choices(("timeout_s",)) == []
     assert choices(("none",)) == []

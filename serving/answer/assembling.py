@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from serving.answer import declining, grounding
 from serving.answer.admission import Admitted
-from serving.answer.composing import Draft
+from serving.answer.drafts import Draft
 from serving.answer.events import Routed
 from serving.answer.types import Clock, DeclineReason, Outcome, Passage, Reason, RefusalCause, Support
 from serving.answer.wire import (

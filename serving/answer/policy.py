@@ -66,6 +66,8 @@ class Policy(BaseModel):
     """Sentences of the passages that are looked at for a ``quotes`` reply."""
     max_choices: Annotated[int, Field(ge=1, le=12)] = 4
     """Those that such a reply may choose from: the ones that bear on the question, best first."""
+    lead_weight: Share = 0.15
+    """What it adds to a sentence's score that it leads its passage: the first one says what it is about."""
     max_sentences: Annotated[int, Field(ge=1, le=5)] = 2
     """Sentences in a reply, under a grammar."""
     max_reply_tokens: Count = 256

@@ -10,7 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from serving.answer.types import Passage
-from serving.retrieval.chunking import Document, first_heading, passages
+from serving.retrieval.chunking import first_heading, passages
+from serving.retrieval.documents import Document
 from serving.retrieval.rst import to_markdown
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".rst"})

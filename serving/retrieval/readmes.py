@@ -9,7 +9,8 @@ from importlib.metadata import Distribution
 from itertools import islice
 
 from serving.answer.types import Passage
-from serving.retrieval.chunking import Document, passages
+from serving.retrieval.chunking import passages
+from serving.retrieval.documents import Document
 from serving.retrieval.markdown import FenceTracker
 from serving.retrieval.rst import to_markdown
 

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from serving.answer.types import Passage
-from serving.retrieval.chunking import Document, passage, pieces
+from serving.retrieval.chunking import passage, pieces
+from serving.retrieval.documents import Document
 from serving.retrieval.stdlib_modules import STDLIB_MODULES, page
 
 SOURCE = "python-stdlib"

@@ -129,6 +129,23 @@ class ModelSettings(Strict):
     verifier: VerifierSettings = VerifierSettings()
 
 
+class RetrievalSettings(Strict):
+    """How passages are found. The search route is BM25 whatever is set here."""
+
+    lexical: bool = True
+    """Fuse what BM25 finds into the context of answers."""
+    dense: bool = True
+    """Fuse what embeddings find. False: questions are not embedded, and BM25 alone decides."""
+    watch_s: Positive = 2.0
+    """How often a running server looks for a newer index, in seconds."""
+
+    @model_validator(mode="after")
+    def _finds_something(self) -> Self:
+        if not (self.lexical or self.dense):
+            raise ValueError("retrieval.lexical and retrieval.dense are both false: set one of them to true")
+        return self
+
+
 class BudgetSettings(Strict):
     """What one kind of call may hold at once, a Router replica: calls, tokens, and calls that wait."""
 
@@ -181,6 +198,7 @@ class Settings(Strict):
     index: Folder | None = None
     """The index folder; ``home/index`` when not set."""
     models: ModelSettings = ModelSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
     answer: Policy = Policy()
     gate: GateSettings = GateSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
@@ -195,7 +213,9 @@ class Settings(Strict):
     @property
     def version(self) -> str:
         """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        shaping = self.model_dump_json(
+            exclude={"home": True, "index": True, "deployments": True, "retrieval": {"watch_s"}}
+        )
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

@@ -102,23 +102,39 @@ def ask(
 @app.command()
 def index(
     paths: Annotated[list[Path] | None, typer.Argument(help="Markdown and text files, or folders of them.")] = None,
+    *,
     installed: Annotated[
         bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
     ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Start afresh: forget everything indexed before.")] = False,
+    embed: Annotated[bool, typer.Option("--embed", help="Finish the embeddings that an earlier run left.")] = False,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="Remove a document, source, file or folder; may be repeated.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="List the documents that are indexed.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --list: one JSON object a line.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every file, passage and vector; exit 1 if not whole.")
+    ] = False,
     config: Config = None,
 ) -> None:
-    """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
-    from serving.cli.indexing import index_installed, index_paths
+    """Index text: add what is new, update what changed, drop what has gone from the folders named; the rest stays.
 
-    if bool(paths) == installed:
-        fail("name files or folders to index, or --installed", code=2)
+    BM25 answers at once and embeddings follow. A running server takes the new index up by itself.
+    """
+    from serving.cli import indexing, managing
+
+    if sum([bool(paths), installed, embed, bool(remove), list_, verify]) != 1:
+        fail("name files or folders to index, or one of --installed, --embed, --remove, --list, --verify", code=2)
     settings, _ = _settings(config)
     steps = Steps()
     try:
         if paths:
-            index_paths(paths, settings, steps)
+            indexing.index_paths(paths, settings, steps, replace=replace)
+        elif installed:
+            indexing.index_installed(settings, steps, replace=replace)
         else:
-            index_installed(settings, steps)
+            managing.run(settings, steps, remove=remove, embed=embed, verify=verify, json=json)
     except (AnswerError, OSError, ValueError) as error:
         fail(str(error))
 

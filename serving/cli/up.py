@@ -61,14 +61,20 @@ def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
             _need_disk(settings.home)
         steps.say(f"model {reference}")
         catalog.locate(reference, progress=steps.say)
+    needed = indexing.mending(settings)
+    if needed:
+        embeds = "--embed" in needed
+        steps.say("the index is another embedder's: embedding it anew" if embeds else "building the default index")
+        _build_index(settings, config, needed)
     manifest = indexing.current(settings)
     if manifest is None:
-        steps.say("no index yet: building the default one")
-        _build_index(settings, config)
-        manifest = indexing.current(settings)
-        if manifest is None:
-            fail("the index could not be read after it was built; run `answer index --installed` to see why")
-    steps.say(f"index {manifest.generation}: {manifest.passages} passages of {manifest.corpus}")
+        fail("the index could not be read after it was built; run `answer index --verify` to see why")
+    steps.say(f"index {manifest.version}: {manifest.passages} passages of {manifest.corpus}")
+    if manifest.embedded < manifest.passages:
+        steps.say("what is not embedded is found by its words meanwhile; embedding it now, beside the server")
+        subprocess.Popen(  # noqa: S603  # it ends with this process, or when it is done
+            _command(config, ["--embed"]), env=_environment(settings), preexec_fn=_run_beside
+        )
 
 
 def _need_disk(home: Path) -> None:
@@ -80,16 +86,29 @@ def _need_disk(home: Path) -> None:
         )
 
 
-def _build_index(settings: Settings, config: Path | None) -> None:
+def _build_index(settings: Settings, config: Path | None, arguments: list[str]) -> None:
     # A process of its own: the embedder's memory is given back before Serve starts.
-    command = [sys.executable, "-m", "serving.cli.main", "index", "--installed"]
-    if config is not None:
-        command += ["--config", str(config)]
-    environment = {**os.environ, "ANSWER_HOME": str(settings.home)}
     # No thread runs yet, so the hook between fork and exec is safe.
-    done = subprocess.run(command, env=environment, check=False, preexec_fn=_end_with_parent)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        _command(config, arguments), env=_environment(settings), check=False, preexec_fn=_end_with_parent
+    )
     if done.returncode:
         fail("the default index could not be built; the reason stands above")
+
+
+def _command(config: Path | None, arguments: list[str]) -> list[str]:
+    command = [sys.executable, "-m", "serving.cli.main", "index", *arguments]
+    return command if config is None else [*command, "--config", str(config)]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, "ANSWER_HOME": str(settings.home)}
+
+
+def _run_beside() -> None:
+    """As :func:`_end_with_parent`, and only with what the server leaves of the machine."""
+    _end_with_parent()
+    os.nice(19)
 
 
 def _end_with_parent() -> None:

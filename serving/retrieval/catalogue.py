@@ -42,7 +42,8 @@ class Record:
     """A document as the catalogue keeps it.
 
     ``number`` is the ordinal of its first passage; the others follow. ``scope`` is what was given to be indexed when it
-    was found (a folder, a file, ``installed``), ``location`` where it lies there. Times are ISO 8601.
+    was found: a folder, a file, or a name for what is neither. ``location`` is the key as a path to read. Times are
+    ISO 8601.
     """
 
     number: int
@@ -121,10 +122,13 @@ class Catalogue:
         )
 
     def matching(self, name: str, location: str) -> list[Record]:
-        """The documents with the key or source ``name``, or that lie at or below ``location``."""
+        """The documents with the key, place or source ``name``, or that lie at or below the path ``location``."""
         return list(
             self._select(
-                "WHERE key = ?1 OR source = ?1 OR location = ?2 OR (location >= ?3 || '/' AND location < ?3 || '0')",
+                # Below a folder, or a row of a file.
+                "WHERE ?1 IN (key, source, scope, location) OR ?2 IN (scope, location) "
+                "OR (location >= ?3 || '/' AND location < ?3 || '0') "
+                "OR (location >= ?3 || '#' AND location < ?3 || '$')",
                 name,
                 location,
                 location.rstrip("/"),
@@ -141,7 +145,7 @@ class Catalogue:
     def passages(self) -> int:
         return int(self._database.execute("SELECT coalesce(sum(passages), 0) FROM documents").fetchone()[0])
 
-    def sources(self, limit: int) -> list[str]:
+    def scopes(self, limit: int) -> list[str]:
         """The first ``limit`` scopes by name."""
         rows = self._database.execute("SELECT DISTINCT scope FROM documents ORDER BY scope LIMIT ?", (limit,))
         return [str(row[0]) for row in rows]

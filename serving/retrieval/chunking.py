@@ -34,7 +34,10 @@ _WORD_RUN = re.compile(r"\S{1,1024}\s*")
 
 
 def passages(document: Document) -> Iterator[Passage]:
-    """The passages of a document in reading order. A heading with no text below gives none."""
+    """The passages of a document in reading order. A heading with no text below gives none.
+
+    Passages that come ready stay as they are.
+    """
     if document.ready is not None:
         yield from document.ready
         return

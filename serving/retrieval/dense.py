@@ -22,7 +22,7 @@ Vectors = NDArray[np.float32]
 Ordinals = NDArray[np.int64]
 
 SEAL_ROWS = 262_144
-"""Up to so many vectors all are compared (exact, some 10 ms at 384 dimensions); these many are put in inverted lists."""
+"""Up to so many vectors, all are compared (exact, some 10 ms at 384 dimensions); so many go into inverted lists."""
 
 _ROWS_A_LIST = 256
 _TRAINING_ROWS_A_LIST = 64
@@ -125,7 +125,7 @@ class _Part:
     """One segment, open."""
 
     def __init__(self, folder: Path, segment: Segment) -> None:
-        self.index: Any = open_segment(folder, segment)
+        self.index = open_segment(folder, segment)
         self.live = segment.live
         self._ordinals = read_ordinals(folder, segment)
         if int(self.index.ntotal) != segment.rows or len(self._ordinals) != segment.rows:
@@ -147,7 +147,7 @@ class _Part:
                 yield score, int(self._ordinals[row])
 
 
-def open_segment(folder: Path, segment: Segment) -> faiss.Index:
+def open_segment(folder: Path, segment: Segment) -> Any:
     """A segment's FAISS index, its vectors mapped from the file. Raises ``RuntimeError`` if unreadable."""
     flags = faiss.IO_FLAG_MMAP if segment.sealed else faiss.IO_FLAG_MMAP_IFC
     return faiss.read_index(str(folder / f"{segment.name}.faiss"), flags)

@@ -1,10 +1,9 @@
-"""What readers give and the index keeps: a document, or what was passed over and why."""
+"""What reading gives and indexing takes: a document, or a file that was passed over and why."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -12,12 +11,17 @@ from enum import StrEnum
 from serving.answer.types import Passage
 from serving.retrieval.records import encode
 
+CUT = 1
+"""Raised whenever the same document is cut into other passages than before, so that it is indexed anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text to be cut, in Markdown or plain, with what all its passages share.
 
-    ``ready`` holds passages that were given as such; ``text`` is then not cut.
+    ``repo_path`` and ``commit_sha`` are of git: the repository, and the commit in which the file got the text it has.
+    ``ready`` are passages that need no cutting; ``text`` is then not looked at. ``place`` is where the document was
+    read, for telling documents apart; it may hold paths of this machine and is never shown with an answer.
     """
 
     text: str
@@ -29,33 +33,31 @@ class Document:
     commit_sha: str | None = None
     published_at: datetime | None = None
     ready: tuple[Passage, ...] | None = None
+    place: str | None = None
 
     @property
     def key(self) -> str:
-        """Names the document in every run alike: its source, and its path there if it has one."""
-        return self.source if self.source_path is None else f"{self.source}/{self.source_path}"
+        """What this document is called in every run, whatever it says today.
+
+        Where it was read; without that, its source and its path there. So a file has one key however it is named on the
+        command line, and two folders called ``docs`` keep theirs apart.
+        """
+        return self.place or f"{self.source}\x1f{self.source_path or self.url or self.title}"
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that change when any of its passages would."""
-        digest = hashlib.sha256()
-        for part in self._shaping():
-            digest.update(f"{len(part)}:".encode() + part)
-        return digest.hexdigest()[:16]
+        """A hash of everything that shapes this document's passages; it must be indexed anew when this changes.
 
-    def _shaping(self) -> Iterator[bytes]:
+        The commit is part of it: it is the file's own, which changes with the file and not with its repository.
+        """
         published = self.published_at and self.published_at.isoformat()
-        yield json.dumps(
-            [self.title, self.source, self.source_path, self.url, self.repo_path, self.commit_sha, published]
-        ).encode()
-        if self.ready is None:
-            yield self.text.encode("utf-8", "surrogatepass")
-        else:
-            yield from map(encode, self.ready)
+        ready = None if self.ready is None else [encode(passage).decode() for passage in self.ready]
+        shaping = [CUT, self.text, self.title, self.source, self.source_path, self.url, self.repo_path]
+        return hashlib.sha256(json.dumps([*shaping, self.commit_sha, published, ready]).encode()).hexdigest()
 
 
 class SkipReason(StrEnum):
-    """Why something was passed over."""
+    """Why a file, or a row of one, was passed over."""
 
     OTHER_TYPE = "other_type"
     TOO_LARGE = "too_large"
@@ -63,11 +65,12 @@ class SkipReason(StrEnum):
     BAD_ENCODING = "bad_encoding"
     EMPTY = "empty"
     UNREADABLE = "unreadable"
+    BAD_ROW = "bad_row"
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or record that was passed over."""
+    """A file that was passed over: ``path`` is what a person calls it, with ``:LINE`` for a row."""
 
     path: str
     reason: SkipReason

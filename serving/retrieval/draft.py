@@ -78,7 +78,7 @@ class Draft:
     def changed(self) -> bool:
         return self._lexical is not None or not self._keeps_vectors
 
-    def add(self, document: Document, key: str, fingerprint: str, *, scope: str, location: str) -> int:
+    def add(self, document: Document, key: str, fingerprint: str, *, scope: str) -> int:
         """Adds a document whose key is not there. Returns how many passages it has; of equal ones, one."""
         lexical = self._writer()
         number = self._next
@@ -97,7 +97,7 @@ class Draft:
                 title=plain(document.title),
                 url=document.url and plain(document.url),
                 scope=scope,
-                location=location,
+                location=key.replace("\x1f", "/"),
                 fingerprint=fingerprint,
                 passages=len(distinct),
                 published_at=document.published_at.isoformat() if document.published_at else None,
@@ -117,7 +117,7 @@ class Draft:
         lexical.remove([number for number, _ in self._gone])
         lexical.finish()
         documents, count = len(self.catalogue), self.catalogue.passages()
-        scopes = self.catalogue.sources(_NAMED_SCOPES + 1)
+        scopes = self.catalogue.scopes(_NAMED_SCOPES + 1)
         generation = self.catalogue.generation(self._embedder)
         self.catalogue.finish()
         sequence = next_sequence(root)
@@ -133,7 +133,8 @@ class Draft:
             embedder=self._embedder,
             dimension=0,
             built_at=self._now,
-            corpus=", ".join(scopes[:_NAMED_SCOPES]) + (" and more" if len(scopes) > _NAMED_SCOPES else ""),
+            corpus=", ".join(scope.rpartition("/")[2] or scope for scope in scopes[:_NAMED_SCOPES])
+            + (" and more" if len(scopes) > _NAMED_SCOPES else ""),
         )
         if self._base and self._keeps_vectors:
             segments = self._buried(self._base.manifest.segments, f"{sequence:06}")
@@ -181,6 +182,12 @@ def _sweep(folder: Path, segments: tuple[Segment, ...]) -> None:
     for path in (folder / VECTORS).glob("*"):
         if path.stem not in kept:
             path.unlink()
+
+
+def _named(scopes: list[str]) -> str:
+    """The scopes for people to read: paths by their last part."""
+    names = [scope.rpartition("/")[2] or scope for scope in scopes[:_NAMED_SCOPES]]
+    return ", ".join(names) + (" and more" if len(scopes) > _NAMED_SCOPES else "")
 
 
 def plain(text: str) -> str:

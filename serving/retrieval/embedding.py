@@ -78,9 +78,7 @@ def embed_missing(
             ordinals = ordinals[: rows_of_step(len(ordinals))]
             if not len(ordinals):
                 if pointer(root) == index.folder.name:
-                    raise DamagedIndexError(
-                        "the index counts passages it does not hold: run `answer index --verify`"
-                    )
+                    raise DamagedIndexError("the index counts passages it does not hold: run `answer index --verify`")
                 continue
             rows = _embed(index, ordinals, embed, batch, progress)
             _publish_rows(root, manifest, ordinals, rows, lock_timeout_s)

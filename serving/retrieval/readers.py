@@ -1,41 +1,17 @@
-"""Files and folders as passages: which are read, which are passed over, and why."""
+"""Files and folders as documents: which are read, which are passed over, and why."""
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Iterator
 from pathlib import Path
 
-from serving.answer.types import Passage
-from serving.retrieval.chunking import first_heading, passages
-from serving.retrieval.documents import Document
+from serving.retrieval.chunking import first_heading
+from serving.retrieval.documents import Document, Item, Skipped, SkipReason
 from serving.retrieval.rst import to_markdown
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".rst"})
 MAX_FILE_BYTES = 5_000_000
-
-
-class SkipReason(StrEnum):
-    """Why a file was passed over."""
-
-    OTHER_TYPE = "other_type"
-    TOO_LARGE = "too_large"
-    BINARY = "binary"
-    BAD_ENCODING = "bad_encoding"
-    EMPTY = "empty"
-    UNREADABLE = "unreadable"
-
-
-@dataclass(slots=True)
-class FileReport:
-    """What a walk did: files read, passages made, and files passed over by reason. Complete when the walk is."""
-
-    files: int = 0
-    passages: int = 0
-    skipped: Counter[SkipReason] = field(default_factory=Counter)
 
 
 class _SkipFileError(Exception):
@@ -44,32 +20,24 @@ class _SkipFileError(Exception):
         self.reason = reason
 
 
-def read_passages(paths: Iterable[Path], report: FileReport) -> Iterator[Passage]:
-    """The passages of all text files at ``paths``, folders recursively, in a fixed order. Counts into ``report``.
+def read(path: Path) -> Iterator[Item]:
+    """The text files at ``path`` as documents, a folder recursively, in a fixed order; and what is passed over.
 
     A folder as given is the source of its files; a file given by itself has its folder as source. Names that begin with
     a dot are left out below a folder, and links to folders are not followed. Raises ``FileNotFoundError``, before
-    anything is read, when a path does not exist.
+    anything is read, when the path does not exist.
     """
-    given = list(paths)
-    missing = [str(path) for path in given if not path.exists()]
-    if missing:
-        raise FileNotFoundError(f"no such file or folder: {', '.join(missing)}")
-    return _read(given, report)
+    if not path.exists():
+        raise FileNotFoundError(f"no such file or folder: {path}")
+    return _read(path)
 
 
-def _read(paths: list[Path], report: FileReport) -> Iterator[Passage]:
-    for path in paths:
-        for folder, file in _files(path):
-            try:
-                document = _document(folder, file)
-            except _SkipFileError as skip:
-                report.skipped[skip.reason] += 1
-                continue
-            report.files += 1
-            for passage in passages(document):
-                report.passages += 1
-                yield passage
+def _read(path: Path) -> Iterator[Item]:
+    for folder, file in _files(path):
+        try:
+            yield _document(folder, file)
+        except _SkipFileError as skip:
+            yield Skipped(str(file), skip.reason)
 
 
 def _files(path: Path) -> Iterator[tuple[Path, Path]]:
@@ -97,6 +65,7 @@ def _document(folder: Path, file: Path) -> Document:
         # The folder one stands in has no name of its own as given.
         source=folder.resolve().name if str(folder) == "." else folder.as_posix(),
         source_path=file.relative_to(folder).as_posix(),
+        place=(folder.resolve() / file.relative_to(folder)).as_posix(),
     )
 
 

@@ -27,16 +27,11 @@ class Given:
     """What was given to be indexed, and what was found there.
 
     ``scope`` names it: a path, absolute, or a name. What was found in the same scope, or below it, in an earlier run
-    and is not in ``items`` any more is removed. ``is_folder`` says that each item lies below it.
+    and is not in ``items`` any more is removed.
     """
 
     scope: str
     items: Iterable[Item]
-    is_folder: bool = False
-
-    def location(self, document: Document) -> str:
-        below = document.source_path or document.source
-        return plain(f"{self.scope.rstrip('/')}/{below}" if self.is_folder else self.scope)
 
 
 @dataclass(slots=True)
@@ -141,7 +136,9 @@ def _take(given: Given, draft: Draft, changes: Changes, repeats: Counter[str], p
 def _put(given: Given, document: Document, draft: Draft, changes: Changes, repeats: Counter[str]) -> None:
     key = plain(document.key)
     if not draft.catalogue.see(key):
-        # Two of one name, such as records without a path: told apart by their order.
+        if document.place is not None:
+            return  # the same place, given twice
+        # Two of one name, which is all that is known of them: told apart by their order.
         repeats[key] += 1
         key = f"{key}#{repeats[key] + 1}"
         draft.catalogue.see(key)
@@ -155,6 +152,4 @@ def _put(given: Given, document: Document, draft: Draft, changes: Changes, repea
         changes.updated += 1
     else:
         changes.added += 1
-    changes.passages += draft.add(
-        document, key, fingerprint, scope=plain(given.scope), location=given.location(document)
-    )
+    changes.passages += draft.add(document, key, fingerprint, scope=plain(given.scope))

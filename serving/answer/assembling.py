@@ -63,6 +63,9 @@ class Frame:
     watch: Stopwatch
     usage: Usage = field(default_factory=Usage)
 
+    def found_in(self, index: str) -> Frame:
+        return replace(self, versions=self.versions.model_copy(update={"index": index}))
+
     def used(self, draft: Draft) -> Frame:
         usage = Usage(
             prompt_tokens=draft.prompt_tokens,

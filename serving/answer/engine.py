@@ -109,26 +109,30 @@ class Engine:
         routing = routing or await self.route(question, deadline=deadline)
         watch.lap("route")
         ran = Route.SEARCH if routing.route is Route.SEARCH else Route.SINGLE_PASS
-        index = await within(deadline, self._parts.retriever.version(), "retrieval")
         frame = assembling.Frame(
             request_id=request_id,
             routed=Routed(routing.route, ran, routing.cue),
-            versions=self._versions.model_copy(update={"index": index}),
+            versions=self._versions,
             watch=watch,
         )
         yield frame.routed
         if ran is Route.SEARCH:
-            results = await within(
-                deadline,
-                self._parts.retriever.lexical(question, self._policy.search_results, deadline=deadline),
-                "retrieval",
+            limit = self._policy.search_results
+            results, index = await self._retrieve(
+                lambda: self._parts.retriever.lexical(question, limit, deadline=deadline), deadline
             )
+            frame = frame.found_in(index)
             watch.lap("retrieve")
             yield Found(tuple(results))
             yield Finished(assembling.search(frame, results))
             return
 
-        passages = await self._context(question, granted or routing.route, deadline, watch)
+        candidates, index = await self._retrieve(
+            lambda: self._parts.retriever.hybrid(question, self._policy.candidates, deadline=deadline), deadline
+        )
+        frame = frame.found_in(index)
+        watch.lap("retrieve")
+        passages = await self._context(question, candidates, granted or routing.route, deadline, watch)
         yield Found(tuple(passages))
         if not passages:
             yield Finished(assembling.declined(frame, passages, DeclineReason.NOTHING_RETRIEVED))
@@ -142,15 +146,27 @@ class Engine:
         for event in self._settle(frame, question, passages, draft, deadline):
             yield event
 
+    async def _retrieve(
+        self, ask: Callable[[], Awaitable[Sequence[Passage]]], deadline: Deadline
+    ) -> tuple[Sequence[Passage], str]:
+        """What ``ask`` finds, and the version of the index that holds it.
+
+        A newer index may take over at any time. When it did so in between, the question is asked again: passages and
+        version are always of one index.
+        """
+        version = await within(deadline, self._parts.retriever.version(), "retrieval")
+        while True:
+            found = await within(deadline, ask(), "retrieval")
+            now = await within(deadline, self._parts.retriever.version(), "retrieval")
+            if now == version:
+                return found, version
+            version = now
+
     async def _context(
-        self, question: str, route: Route, deadline: Deadline, watch: assembling.Stopwatch
+        self, question: str, found: Sequence[Passage], route: Route, deadline: Deadline, watch: assembling.Stopwatch
     ) -> list[Passage]:
-        """Retrieves wide, reranks, freshens, consolidates and fills the budget; best first."""
+        """Reranks, freshens, consolidates and fills the budget; best first."""
         policy = self._policy
-        found = await within(
-            deadline, self._parts.retriever.hybrid(question, policy.candidates, deadline=deadline), "retrieval"
-        )
-        watch.lap("retrieve")
         if not found:
             return []
         documents = [prompt.premise(passage) for passage in found]

@@ -72,9 +72,9 @@ def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
     steps.say(f"index {manifest.version}: {manifest.passages} passages of {manifest.corpus}")
     if manifest.embedded < manifest.passages:
         steps.say("what is not embedded is found by its words meanwhile; embedding it now, beside the server")
-        subprocess.Popen(  # noqa: S603, PLW1509  # no thread runs yet; it ends with this process
-            _command(config, ["--embed"]), env=_environment(settings), preexec_fn=_run_beside
-        )
+        command, environment = _command(config, ["--embed"]), _environment(settings)
+        # It ends with this process. No thread runs yet, so the hook is safe.
+        subprocess.Popen(command, env=environment, preexec_fn=_run_beside)  # noqa: S603, PLW1509
 
 
 def _need_disk(home: Path) -> None:

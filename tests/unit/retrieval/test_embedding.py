@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from serving.answer.errors import IndexMissingError
-from serving.retrieval import dense
+from serving.retrieval import dense, updating
 from serving.retrieval.embedding import embed_missing, step_rows
 from serving.retrieval.generations import EMBED_COMMAND, IndexLockedError, embed_lock
 from serving.retrieval.index import HybridIndex
@@ -187,6 +187,21 @@ def test_readers_never_see_half_an_index(tmp_path: Path, embedder: FakeEmbedder)
     done.set()
     reader.join()
     assert faults == []
+
+
+def test_a_folder_may_go_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = HybridIndex.load
+    published = iter([PAGES[:2], PAGES[:3]])
+
+    def overtaken(folder: Path) -> HybridIndex:
+        for pages in published:
+            update_fake(tmp_path, pages)
+        return load(folder)
+
+    update_fake(tmp_path, PAGES[:1])
+    monkeypatch.setattr(HybridIndex, "load", overtaken)
+    monkeypatch.setattr(updating, "current_base", lambda _root: None)
+    assert len(HybridIndex.open(tmp_path)) == 3
 
 
 def test_many_steps_leave_few_segments(tmp_path: Path, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:

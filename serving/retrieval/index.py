@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +36,13 @@ _PATIENCE = 10
 class OtherEmbedderError(IndexMissingError):
     """The index was embedded with another model."""
 
+    code: ClassVar[str] = "index_other_embedder"
+
 
 class DamagedIndexError(IndexMissingError):
     """Files of the index are missing or changed."""
+
+    code: ClassVar[str] = "index_damaged"
 
 
 class HybridIndex:
@@ -122,7 +127,7 @@ class HybridIndex:
         """At most ``limit`` passages from the best ``pool`` of each half, fused by rank, best first.
 
         ``query_vector`` has the shape ``(dimension,)`` and any length; a score is the sum of reciprocal ranks, at most
-        2 / 61. Passages that are not embedded yet come by their words alone; without ``words`` they do not come.
+        2 / 6. Passages that are not embedded yet come by their words alone; without ``words`` they do not come.
         Raises ``ValueError`` for a vector of another shape or one that is not finite.
         """
         if limit < 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -28,18 +27,17 @@ pytestmark = pytest.mark.weights
 
 DATA = os.environ.get("ANSWER_EVAL_DATA")
 LEAST_QUESTIONS = 300
+DEPTH = 5
 RESAMPLED = 2_000
-
-
-def ndcg(found: list[str], relevant: set[str], depth: int = 10) -> float:
-    gains = [1 / math.log2(rank + 2) for rank, text in enumerate(found[:depth]) if text in relevant]
-    best = sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(relevant))))
-    return sum(gains) / best
 
 
 @pytest.mark.skipif(DATA is None, reason="ANSWER_EVAL_DATA names no folder of data")
 def test_fused_retrieval_beats_each_of_its_halves(tmp_path: Path) -> None:
-    """nDCG@10 over all dev questions, among the paragraphs of all sixteen articles of dev and train."""
+    """Recall@5 over all dev questions, among the paragraphs of all sixteen articles of dev and train.
+
+    What is retrieved is reranked: that the right paragraph comes along is what counts. Its questions are written from
+    the paragraph, so words alone do well; the fusion was chosen on train.
+    """
     splits = {name: _rows(Path(str(DATA)) / "rerank" / f"squad2.{name}.jsonl.gz") for name in ("dev", "train")}
     titles = {
         passage["text"].strip(): passage["title"]
@@ -71,14 +69,14 @@ def test_fused_retrieval_beats_each_of_its_halves(tmp_path: Path) -> None:
 
     def scores(search: Callable[[int], list[Passage]]) -> np.ndarray:
         return np.array(
-            [ndcg([p.text for p in search(number)], relevant) for number, (_, relevant) in enumerate(questions)]
+            [any(p.text in relevant for p in search(number)) for number, (_, relevant) in enumerate(questions)], float
         )
 
-    fused = scores(lambda n: index.hybrid(questions[n][0], vectors[n], 10, POOL))
-    words = scores(lambda n: index.lexical(questions[n][0], 10))
-    dense = scores(lambda n: index.hybrid(questions[n][0], vectors[n], 10, POOL, words=False))
+    fused = scores(lambda n: index.hybrid(questions[n][0], vectors[n], DEPTH, POOL))
+    words = scores(lambda n: index.lexical(questions[n][0], DEPTH))
+    dense = scores(lambda n: index.hybrid(questions[n][0], vectors[n], DEPTH, POOL, words=False))
     print(
-        f"nDCG@10 of {len(questions)}: fused {fused.mean():.3f}, words {words.mean():.3f}, vectors {dense.mean():.3f}"
+        f"recall@5 of {len(questions)}: fused {fused.mean():.3f}, words {words.mean():.3f}, vectors {dense.mean():.3f}"
     )
     for half in (words, dense):
         assert _lower_bound(fused - half) > 0

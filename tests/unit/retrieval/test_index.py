@@ -103,8 +103,8 @@ def test_hybrid_finds_by_vector_what_has_no_word_in_common(index: HybridIndex, e
     vector = embedder([embedding_text(bread)])[0] * 1000
     assert index.lexical("🙂", 5) == []
     [found] = index.hybrid("🙂", vector, 1, 5)
-    assert found == bread.scored(1 / 61)
-    assert index.hybrid("bread", vector, 1, 5)[0].score == pytest.approx(2 / 61)
+    assert found == bread.scored(1 / 6)
+    assert index.hybrid("bread", vector, 1, 5)[0].score == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ async def test_each_half_can_be_switched_off(tmp_path: Path, embedder: FakeEmbed
     vectors = IndexRetriever(lambda: index, embedder.embed, words=False)
     found = await vectors.hybrid("1.md\nAll about number1.", 4, deadline=soon())
     assert (len(found), found[0].title) == (4, "1.md")
-    assert found[0].score == pytest.approx(1 / 61)
+    assert found[0].score == pytest.approx(1 / 6)
     # Bare search asks for words, whatever is fused into answers.
     assert [p.title for p in await vectors.lexical("number1", 4, deadline=soon())] == ["1.md"]
     with pytest.raises(ValueError, match="words or vectors"):

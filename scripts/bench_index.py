@@ -27,10 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from serving.retrieval.changes import Given
 from serving.retrieval.documents import Document
 from serving.retrieval.embedding import embed_missing
 from serving.retrieval.index import HybridIndex
-from serving.retrieval.updating import Given, update
+from serving.retrieval.updating import update
 
 MOST_GROWTH = 1.5
 MOST_PASSAGES = 10_000_000

@@ -11,8 +11,8 @@ from typing import TypeVar
 from models.catalog import Catalog, fingerprint
 from serving.answer.errors import IndexMissingError
 from serving.cli.console import Steps
+from serving.retrieval.changes import Changes, Given
 from serving.retrieval.manifest import Manifest
-from serving.retrieval.updating import Changes, Given
 from serving.settings import Settings
 
 LOCK_TIMEOUT_S = 86_400.0

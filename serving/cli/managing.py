@@ -11,8 +11,8 @@ from itertools import groupby
 from serving.cli.console import Steps, fail, printable
 from serving.cli.indexing import embed as embed_rest
 from serving.cli.indexing import said, summary, waiting
+from serving.retrieval.changes import Changes
 from serving.retrieval.manifest import Manifest
-from serving.retrieval.updating import Changes
 from serving.settings import Settings
 
 

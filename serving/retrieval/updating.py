@@ -6,13 +6,13 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from serving.answer.errors import IndexMissingError
 from serving.retrieval.catalogue import Record
-from serving.retrieval.documents import Document, Item, Skipped
+from serving.retrieval.changes import Changes, Given
+from serving.retrieval.documents import Document, Skipped
 from serving.retrieval.draft import Base, Draft, plain
 from serving.retrieval.generations import CATALOGUE, build_lock, building_folder, pointer
 from serving.retrieval.index import HybridIndex
@@ -20,34 +20,6 @@ from serving.retrieval.manifest import Manifest
 
 Progress = Callable[[int, int], None]
 """Told how many documents are read, and how many passages were indexed of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What was given to be indexed, and what was found there.
-
-    ``scope`` names it: a path, absolute, or a name. What was found in the same scope, or below it, in an earlier run
-    and is not in ``items`` any more is removed.
-    """
-
-    scope: str
-    items: Iterable[Item]
-
-
-@dataclass(slots=True)
-class Changes:
-    """What a run did, in documents; ``skipped`` lists what was passed over."""
-
-    added: int = 0
-    updated: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    passages: int = 0
-    skipped: list[Skipped] = field(default_factory=list)
-
-    @property
-    def read(self) -> int:
-        return self.added + self.updated + self.unchanged
 
 
 def update(

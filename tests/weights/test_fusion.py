@@ -16,12 +16,13 @@ import pytest
 from models.catalog import Catalog
 from models.embedder import Embedder
 from serving.answer.types import Passage
+from serving.retrieval.changes import Given
 from serving.retrieval.documents import Document
 from serving.retrieval.embedding import embed_missing
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.records import passage_id
 from serving.retrieval.retriever import POOL
-from serving.retrieval.updating import Given, update
+from serving.retrieval.updating import update
 
 pytestmark = pytest.mark.weights
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from serving.answer.types import Passage
+from serving.retrieval.changes import Changes, Given
 from serving.retrieval.documents import Document, Item
 from serving.retrieval.embedding import embed_missing
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.manifest import Manifest
 from serving.retrieval.records import passage_id
-from serving.retrieval.updating import Changes, Given, update
+from serving.retrieval.updating import update
 
 from .fakes import FakeEmbedder
 

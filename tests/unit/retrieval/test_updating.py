@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from serving.answer.errors import IndexMissingError
 from serving.retrieval import updating
 from serving.retrieval.catalogue import Catalogue
+from serving.retrieval.changes import Given
 from serving.retrieval.documents import Document, Item, Skipped, SkipReason
 from serving.retrieval.generations import EMBED_COMMAND, IndexLockedError
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.lexical import LexicalWriter
-from serving.retrieval.updating import Given, remove, update
+from serving.retrieval.updating import remove, update
 from serving.retrieval.verifying import verify
 
 from .conftest import LIBRARY, NOW, Build, document, embed_fake, update_fake

@@ -70,7 +70,9 @@ def peak_mb() -> float:
 
 
 def folder_bytes(root: Path, part: str) -> int:
-    return sum(path.stat().st_size for path in root.glob(f"generations/*/{part}") if path.is_file())
+    """What is on disk: a file that two generations share counts once."""
+    found = (path.stat() for path in root.glob(f"generations/*/{part}") if path.is_file())
+    return sum({status.st_ino: status.st_size for status in found}.values())
 
 
 def by_words(root: Path, megabytes: float) -> dict[str, Any]:
@@ -175,7 +177,7 @@ def projection(words: dict[str, Any], vectors: dict[str, Any] | None) -> dict[st
         # Bounded by settings, not by the number of passages, but for some bytes a passage while vectors are matched.
         "peak_mb": round(max(words["peak_mb"], vectors["peak_mb"] if vectors else 0) + MOST_PASSAGES * 10 / 2**20),
     }
-    if vectors:
+    if vectors and vectors["vectors"] == "real":
         found["core_hours_to_embed"] = round(MOST_PASSAGES / vectors["passages_per_cpu_s"] / 3600, 1)
     return found
 

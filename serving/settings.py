@@ -184,12 +184,24 @@ class ModelSettings(Strict):
 
 
 class RetrievalSettings(Strict):
-    """How the index is searched."""
+    """How passages are found. The search route is BM25 whatever is set here."""
 
     device: Device = "cpu"
     """Where vectors are compared: ``cuda`` copies them to a GPU and compares all of them, which is exact."""
     gpu_scratch_mib: Count = 256
     """Working memory of a search on a GPU, beside the vectors; FAISS would take 1536."""
+    lexical: bool = True
+    """Fuse what BM25 finds into the context of answers."""
+    dense: bool = True
+    """Fuse what embeddings find. False: questions are not embedded, and BM25 alone decides."""
+    watch_s: Positive = 2.0
+    """How often a running server looks for a newer index, in seconds."""
+
+    @model_validator(mode="after")
+    def _finds_something(self) -> Self:
+        if not (self.lexical or self.dense):
+            raise ValueError("retrieval.lexical and retrieval.dense are both false: set one of them to true")
+        return self
 
 
 class BudgetSettings(Strict):
@@ -243,8 +255,8 @@ class Settings(Strict):
     index: Folder | None = None
     """The index folder; ``home/index`` when not set."""
     models: ModelSettings = ModelSettings()
-    answer: Policy = Policy()
     retrieval: RetrievalSettings = RetrievalSettings()
+    answer: Policy = Policy()
     gate: GateSettings = GateSettings()
     gaps: GapsSettings = GapsSettings()
     sources: SourceSettings = SourceSettings()
@@ -265,7 +277,7 @@ class Settings(Strict):
         """A hash of everything that shapes answers; machine paths and what is kept or logged do not."""
         keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
         apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging", "gaps", "sources"), True)
-        shaping = self.model_dump_json(exclude={**apart, "models": keys})
+        shaping = self.model_dump_json(exclude={**apart, "models": keys, "retrieval": {"watch_s"}})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

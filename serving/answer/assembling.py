@@ -63,6 +63,9 @@ class Frame:
     usage: Usage = field(default_factory=Usage)
     language: Callable[[], str] = declining.in_english
 
+    def found_in(self, index: str) -> Frame:
+        return replace(self, versions=self.versions.model_copy(update={"index": index}))
+
     def used(self, draft: Draft) -> Frame:
         usage = Usage(
             prompt_tokens=draft.prompt_tokens,

@@ -256,6 +256,20 @@ CODES: tuple[Code, ...] = (
         "the endpoint does not take the key: set models.synthesizer.openai.key_env",
     ),
     Code(
+        "index_damaged",
+        503,
+        "Files of the index are missing or were changed.",
+        "Run `answer index --verify` where the index lies: it says what is wrong and the command that mends it.",
+        "the index is damaged: run `answer index --replace` with what it held",
+    ),
+    Code(
+        "index_other_embedder",
+        503,
+        "The index was embedded with another model than the one that embeds questions.",
+        "Run `answer index --embed`, or set models.embedder back to the index's.",
+        "the index was built with the embedder 'MiniLM@1a2b', not 'MiniLM@9f8e': run `answer index --embed`",
+    ),
+    Code(
         "device_missing",
         503,
         "A GPU that the settings ask for cannot be used.",

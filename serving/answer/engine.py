@@ -114,27 +114,42 @@ class Engine:
         routing = routing or await self.route(question, deadline=deadline)
         watch.lap("route")
         ran = Route.SEARCH if routing.route is Route.SEARCH else Route.SINGLE_PASS
-        index = await within(deadline, self._parts.retriever.version(), "retrieval")
         frame = assembling.Frame(
             request_id=request_id,
             routed=Routed(routing.route, ran, routing.cue),
-            versions=self._versions.model_copy(update={"index": index}),
+            versions=self._versions,
             watch=watch,
             language=partial(self._parts.language, question),
         )
         yield frame.routed
         if ran is Route.SEARCH:
-            results = await within(
-                deadline,
-                self._parts.retriever.lexical(question, self._policy.search_results, deadline=deadline),
-                "retrieval",
+            limit = self._policy.search_results
+            results, index = await self._retrieve(
+                lambda: self._parts.retriever.lexical(question, limit, deadline=deadline), deadline
             )
+            frame = frame.found_in(index)
             watch.lap("retrieve")
             yield Found(tuple(results))
             yield Finished(assembling.search(frame, results))
             return
 
-        passages, plan = await self._context(question, granted or routing.route, deadline, watch)
+        around = self._parts.counter.count(f"{prompt.SYSTEM}\n{question}")
+        # No more than half is held back: the pace may have been that of a worse time.
+        early = leaving(deadline, min(self._pace.least_s(prompt_tokens=around), deadline.remaining() / 2))
+        candidates, index = await self._retrieve(
+            lambda: self._parts.retriever.hybrid(question, self._policy.candidates, deadline=early), early
+        )
+        frame = frame.found_in(index)
+        watch.lap("retrieve")
+        ranked = await self._rank(question, candidates, early)
+        plan = self._pace.plan(
+            deadline.remaining(),
+            prompt_tokens=around,
+            context_tokens=self._policy.context_tokens,
+            reply_tokens=self._policy.max_reply_tokens,
+        )
+        passages = self._fill(ranked, granted or routing.route, plan)
+        watch.lap("rerank")
         yield Found(tuple(passages))
         if not passages:
             yield Finished(assembling.declined(frame, passages, DeclineReason.NOTHING_RETRIEVED))
@@ -160,48 +175,47 @@ class Engine:
         for event in settle(frame.used(draft), question, passages, draft, policy=self._policy, deadline=deadline):
             yield event
 
-    async def _context(
-        self, question: str, route: Route, deadline: Deadline, watch: assembling.Stopwatch
-    ) -> tuple[list[Passage], Plan]:
-        """Retrieves wide, reranks, freshens, consolidates and fills the budget; best first. What may be asked for of
-        the model is planned by the time that is left then.
+    async def _retrieve(
+        self, ask: Callable[[], Awaitable[Sequence[Passage]]], deadline: Deadline
+    ) -> tuple[Sequence[Passage], str]:
+        """What ``ask`` finds, and the version of the index that holds it.
+
+        A newer index may take over at any time. When it did so in between, the question is asked again: passages and
+        version are always of one index.
         """
+        version = await within(deadline, self._parts.retriever.version(), "retrieval")
+        while True:
+            found = await within(deadline, ask(), "retrieval")
+            now = await within(deadline, self._parts.retriever.version(), "retrieval")
+            if now == version:
+                return found, version
+            version = now
+
+    async def _rank(self, question: str, found: Sequence[Passage], deadline: Deadline) -> list[Passage]:
+        """Reranks and freshens; best first, noise left out."""
         policy = self._policy
-        around = self._parts.counter.count(f"{prompt.SYSTEM}\n{question}")
-        # No more than half is held back: the pace may have been that of a worse time.
-        reserved = min(self._pace.least_s(prompt_tokens=around), deadline.remaining() / 2)
-        early = leaving(deadline, reserved)
-        found = await within(
-            early, self._parts.retriever.hybrid(question, policy.candidates, deadline=early), "retrieval"
-        )
-        watch.lap("retrieve")
+        if not found:
+            return []
         documents = [prompt.premise(passage) for passage in found]
-        scores = (
-            await within(early, self._parts.reranker.score(question, documents, deadline=early), "reranking")
-            if documents
-            else []
-        )
+        scores = await within(deadline, self._parts.reranker.score(question, documents, deadline=deadline), "reranking")
         ranked = context.rank(found, scores, retrieval_weight=policy.retrieval_weight, floor=policy.score_floor)
         now = self._now()
         if context.time_sensitive(question, now=now):
             ranked = context.freshen(
                 ranked, now=now, half_life_days=policy.half_life_days, weight=policy.recency_weight
             )
-        plan = self._pace.plan(
-            deadline.remaining(),
-            prompt_tokens=around,
-            context_tokens=policy.context_tokens,
-            reply_tokens=policy.max_reply_tokens,
-        )
-        kept = context.budget(
+        return ranked
+
+    def _fill(self, ranked: Sequence[Passage], route: Route, plan: Plan) -> list[Passage]:
+        """Consolidates what was ranked and fills the plan's budget, in rank order."""
+        policy = self._policy
+        return context.budget(
             context.consolidate(ranked, per_source=policy.per_source),
             counter=self._parts.counter,
             render=self._render,
             tokens=plan.context_tokens,
             limit=policy.agentic_passages if route is Route.AGENTIC else policy.context_passages,
         )
-        watch.lap("rerank")
-        return kept, plan
 
     def _observe(self, draft: Draft) -> None:
         self._pace.observe(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,13 +15,13 @@ from rich.console import Console
 from serving.answer.errors import AnswerError
 from serving.cli import config as config_commands
 from serving.cli.client import DEFAULT_URL, ServerError
-from serving.cli.console import Steps, fail, stdout_for_result, write_all
+from serving.cli.console import fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
 from serving.cli.errors import errors
 from serving.cli.gaps import gaps
 from serving.cli.help import epilog
+from serving.cli.index import index
 from serving.cli.options import Config, Sets, Url, chosen
-from serving.retrieval.sources.options import Dates, Format, Options
 
 RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
 
@@ -144,80 +143,17 @@ def ask(
         render(answer, Console(highlight=False))
 
 
-@app.command(
+app.command(
     rich_help_panel=TEXT,
     epilog=epilog(
-        ("answer index docs/ README.md", "your own text; it takes the place of the index before"),
-        ("answer index --installed", "back to the default: installed packages, standard library"),
-        ("answer index docs/ --set index=/data/index", "into another folder"),
+        ("answer index docs/ README.md", "your own text; what it held before stays"),
+        ("answer index ~/project 'notes/**/*.md' dump.jsonl.gz", "a git repository, a pattern, JSON Lines"),
+        ("cat page.html | answer index - --format html --name wiki", "standard input"),
+        ("answer index --installed --replace", "back to the default, and nothing else"),
+        ("answer index --remove docs/old.md", "take something out; --list shows what there is"),
         after="Next: `answer search WORDS` to see what is found, `answer up` to ask.",
     ),
-)
-def index(
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[INPUT]...",
-            help="Files, folders, quoted patterns such as 'docs/**/*.md', git repositories, or - for standard input. "
-            "Read are Markdown, HTML, text, reStructuredText and JSON Lines.",
-        ),
-    ] = None,
-    *,
-    installed: Annotated[
-        bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
-    ] = False,
-    form: Annotated[
-        Format | None,
-        typer.Option("--format", help="What standard input and files named one by one hold, whatever their names say."),
-    ] = None,
-    name: Annotated[str, typer.Option(help="What standard input is called: its source, title and format.")] = "stdin",
-    dates: Annotated[
-        Dates | None,
-        typer.Option(help="Dates of passages: what documents say of themselves, also the file's time, or none."),
-    ] = None,
-    git: Annotated[
-        bool | None,
-        typer.Option(
-            "--git/--no-git",
-            help="Read the committed files of the repository, or the files as they are.  "
-            "[default: --git for the top folder of a repository]",
-        ),
-    ] = None,
-    rev: Annotated[
-        str | None, typer.Option(help="The commit, branch or tag to read from git.  [default: HEAD]")
-    ] = None,
-    max_file_mb: Annotated[
-        float | None, typer.Option(min=0.001, help="Pass over larger files. JSON Lines have no limit.  [default: 5]")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write a JSON line for each file that is passed over, with the reason.")
-    ] = None,
-    config: Config = None,
-    sets: Sets = None,
-) -> None:
-    """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
-    from serving.cli.indexing import index_installed, index_sources
-
-    if bool(inputs) == installed:
-        fail("name files or folders to index, or --installed", code=2)
-    settings = chosen(config, sets).settings
-    given = settings.sources
-    options = Options(
-        format=form,
-        name=name,
-        dates=dates or Dates(given.dates),
-        max_bytes=int((max_file_mb or given.max_file_mb) * 1_000_000),
-        git=given.git if git is None else git,
-        rev=rev,
-    )
-    steps = Steps()
-    try:
-        if inputs:
-            index_sources(inputs, options, settings, steps, report)
-        else:
-            index_installed(settings, steps)
-    except (AnswerError, OSError, ValueError) as error:
-        fail(str(error))
+)(index)
 
 
 @app.command(

@@ -65,14 +65,20 @@ def prepare(settings: Settings, config: Path | None, steps: Steps, *, sets: Sequ
             _need_disk(settings.home)
         steps.say(f"model {reference}")
         catalog.locate(reference, progress=steps.say)
+    needed = indexing.mending(settings)
+    if needed:
+        embeds = "--embed" in needed
+        steps.say("the index is another embedder's: embedding it anew" if embeds else "building the default index")
+        _build_index(settings, config, sets, needed)
     manifest = indexing.current(settings)
     if manifest is None:
-        steps.say("no index yet: building the default one")
-        _build_index(settings, config, sets)
-        manifest = indexing.current(settings)
-        if manifest is None:
-            fail("the index could not be read after it was built; run `answer index --installed` to see why")
-    steps.say(f"index {manifest.generation}: {manifest.passages} passages of {manifest.corpus}")
+        fail("the index could not be read after it was built; run `answer index --verify` to see why")
+    steps.say(f"index {manifest.version}: {manifest.passages} passages of {manifest.corpus}")
+    if manifest.embedded < manifest.passages:
+        steps.say("what is not embedded is found by its words meanwhile; embedding it now, beside the server")
+        command, environment = _command(config, sets, ["--embed"]), _environment(settings)
+        # It ends with this process. No thread runs yet, so the hook is safe.
+        subprocess.Popen(command, env=environment, preexec_fn=_run_beside)  # noqa: S603, PLW1509
 
 
 def _need_disk(home: Path) -> None:
@@ -84,17 +90,31 @@ def _need_disk(home: Path) -> None:
         )
 
 
-def _build_index(settings: Settings, config: Path | None, sets: Sequence[str]) -> None:
+def _build_index(settings: Settings, config: Path | None, sets: Sequence[str], arguments: list[str]) -> None:
     # A process of its own: the embedder's memory is given back before Serve starts.
-    command = [sys.executable, "-m", "serving.cli.main", "index", "--installed"]
-    if config is not None:
-        command += ["--config", str(config)]
-    command += [f"--set={assignment}" for assignment in sets]
-    environment = {**os.environ, "ANSWER_HOME": str(settings.home)}
     # No thread runs yet, so the hook between fork and exec is safe.
-    done = subprocess.run(command, env=environment, check=False, preexec_fn=_end_with_parent)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        _command(config, sets, arguments), env=_environment(settings), check=False, preexec_fn=_end_with_parent
+    )
     if done.returncode:
         fail("the default index could not be built; the reason stands above")
+
+
+def _command(config: Path | None, sets: Sequence[str], arguments: list[str]) -> list[str]:
+    command = [sys.executable, "-m", "serving.cli.main", "index", *arguments]
+    if config is not None:
+        command += ["--config", str(config)]
+    return [*command, *(f"--set={assignment}" for assignment in sets)]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, "ANSWER_HOME": str(settings.home)}
+
+
+def _run_beside() -> None:
+    """As :func:`_end_with_parent`, and only with what the server leaves of the machine."""
+    _end_with_parent()
+    os.nice(19)
 
 
 def _end_with_parent() -> None:

@@ -351,3 +351,14 @@ def test_the_version_is_the_same_on_every_machine(tmp_path: Path) -> None:
 def test_a_file_and_its_tree_have_one_version() -> None:
     tree = yaml.safe_load(EMBEDDED.read_text())["applications"][0]["args"]
     assert parse(tree).version == load(EMBEDDED)[0].version
+
+
+def test_one_half_of_retrieval_stays_on() -> None:
+    assert not parse({"retrieval": {"dense": False}}).retrieval.dense
+    with pytest.raises(SettingsError, match=r"retrieval.lexical and retrieval.dense are both false: set one"):
+        parse({"retrieval": {"lexical": False, "dense": False}})
+
+
+def test_how_often_an_index_is_looked_for_shapes_no_answer() -> None:
+    assert parse({"retrieval": {"watch_s": 60}}).version == Settings().version
+    assert parse({"retrieval": {"dense": False}}).version != Settings().version

@@ -364,7 +364,7 @@ def test_a_disk_that_is_full(
 
 
 def test_index_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
     monkeypatch.setattr("serving.cli.indexing.index_sources", refuse)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,23 +35,28 @@ ROUTER_NAME = "rules"
 RETRY_S = 2.0
 
 
+def parts_of(settings: Settings, handles: Mapping[str, DeploymentHandle]) -> tuple[Parts, TokenizerCounter]:
+    """What the engine is made of, over the handles of the deployments, and the counter with its model's tokens."""
+    counter = TokenizerCounter(Catalog(settings.home).locate(settings.models.synthesizer.model))
+    retriever = RemoteRetriever(handles["retriever"])
+    parts = Parts(
+        classifier=RuleClassifier(),
+        retriever=retriever,
+        reranker=RemoteReranker(handles["reranker"]),
+        synthesizer=RemoteSynthesizer(handles["synthesizer"]),
+        verifier=RemoteVerifier(handles["verifier"]),
+        relevance=RareWordRelevance(retriever.frequencies),
+        counter=counter,
+    )
+    return parts, counter
+
+
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
         self._settings = settings
         self._handles = handles
-        folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
-        retriever = RemoteRetriever(handles["retriever"])
-        self._counter = TokenizerCounter(folder)
-        self._parts = Parts(
-            classifier=RuleClassifier(),
-            retriever=retriever,
-            reranker=RemoteReranker(handles["reranker"]),
-            synthesizer=RemoteSynthesizer(handles["synthesizer"]),
-            verifier=RemoteVerifier(handles["verifier"]),
-            relevance=RareWordRelevance(retriever.frequencies),
-            counter=self._counter,
-        )
+        self._parts, self._counter = parts_of(settings, handles)
         gate = settings.gate
         self._gate = Gate(
             {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},

@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``eval``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.console import Console
 from serving.answer.errors import AnswerError
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import Steps, fail, stdout_for_result, write_all
+from serving.cli.evaluating.command import evaluate
 from serving.settings import Settings, SettingsError, load
 
 app = typer.Typer(
@@ -149,6 +150,8 @@ def search(
     if not found:
         fail("nothing found")
 
+
+app.command("eval")(evaluate)
 
 if __name__ == "__main__":
     app(prog_name="answer")

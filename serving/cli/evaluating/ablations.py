@@ -29,15 +29,16 @@ def _never(_claim: str, _evidence: Any) -> None:
 
 
 _REPLACED = {
-    Part.ORDERING: ("serving.answer.composing.order", _in_rank_order),
-    Part.GUARDS: ("serving.answer.proving.reject", _never),
+    Part.ORDERING: (("serving.answer.composing.order",), _in_rank_order),
+    Part.GUARDS: (("serving.answer.proving.reject", "serving.cli.evaluating.doing.reject"), _never),
 }
 
 
 @contextmanager
 def without(parts: Sequence[Part]) -> Iterator[None]:
     """The product without these parts, in this process."""
-    patches = [patch(*_REPLACED[part]) for part in parts]
+    replaced = [_REPLACED[part] for part in parts]
+    patches = [patch(target, instead) for targets, instead in replaced for target in targets]
     for each in patches:
         each.start()
     try:

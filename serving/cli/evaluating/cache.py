@@ -56,7 +56,7 @@ def key_of(*shaping: Any) -> str:
 
 
 class CachedSynthesizer:
-    """The seam ``Synthesizer``: a reply that was generated before, for the same prompt by the same model, comes at once.
+    """The seam ``Synthesizer``: a reply that the same model wrote to the same prompt before comes at once.
 
     ``model`` names the weights and their options. ``saved_s`` holds, by request id, the seconds that a reused reply had
     taken. Sampled replies (a temperature above 0) and those that ran into a deadline are not kept.

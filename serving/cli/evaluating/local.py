@@ -29,7 +29,7 @@ class LocalProduct:
     """Some of the product's deployments, started here. ``handles`` go where Serve's handles go."""
 
     def __init__(self, settings: Settings, stages: tuple[str, ...], steps: Steps) -> None:
-        self._settings = settings
+        self.settings = settings
         self._stages = stages
         self._steps = steps
         self._closing: list[Callable[[], Any]] = []
@@ -55,12 +55,15 @@ class LocalProduct:
         return {stage: await self.handles[stage].name.remote() for stage in self._stages}
 
     async def _start(self, stage: str) -> DeploymentHandle:
+        from transformers.utils.logging import disable_progress_bar
+
+        disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
         made: Any = _deployment(stage).func_or_class
         # Serve awaits a replica's own end; here it must not be left to the garbage collector.
-        silent = type(made.__name__, (made,), {"__del__": lambda _: None})
+        silent: Any = type(made.__name__, (made,), {"__del__": lambda _: None})
         replica = silent.__new__(silent)
         others = (self.handles["embedder"],) if stage == "reranker" else ()
-        begun = replica.__init__(self._settings, *others)
+        begun = replica.__init__(self.settings, *others)
         if inspect.isawaitable(begun):
             await begun
         if hasattr(made, "__del__"):

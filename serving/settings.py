@@ -173,6 +173,21 @@ class DeploymentsSettings(Strict):
     synthesizer: DeploymentSettings = DeploymentSettings(num_cpus=0.6, max_ongoing_requests=16, max_queued_requests=32)
 
 
+class AnswerLogSettings(Strict):
+    """A sample of the answers, written down as JSON Lines for ``answer eval --log``. Off unless ``share`` is set."""
+
+    share: Share = 0.0
+    """How many of the answers: 0.01 is one in a hundred."""
+    questions: Literal["hash", "keep"] = "hash"
+    """``keep`` writes the words of questions and answers down; ``hash`` a hash of the question alone."""
+    path: Folder | None = None
+    """The folder of the log, one file a process; ``home/answers`` when not set. Passages stand in it by hash."""
+    max_bytes: Count = 16_777_216
+    """The size at which a file is set aside."""
+    keep_files: Annotated[int, Field(ge=0)] = 4
+    """Files set aside that are kept, a process."""
+
+
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -184,6 +199,7 @@ class Settings(Strict):
     answer: Policy = Policy()
     gate: GateSettings = GateSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
+    answer_log: AnswerLogSettings = AnswerLogSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -195,7 +211,7 @@ class Settings(Strict):
     @property
     def version(self) -> str:
         """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        shaping = self.model_dump_json(exclude={"home", "index", "deployments", "answer_log"})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from serving.answer.logged import logged
 from serving.answer.wire import Answer
+from serving.settings import AnswerLogSettings
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,16 @@ class AnswerLog:
         self._waiting: queue.Queue[bytes | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
         self.lost = 0
+
+    @classmethod
+    def of(cls, chosen: AnswerLogSettings, default: Path) -> AnswerLog:
+        return cls(
+            chosen.path or default,
+            share=chosen.share,
+            keep_words=chosen.questions == "keep",
+            max_bytes=chosen.max_bytes,
+            keep_files=chosen.keep_files,
+        )
 
     def offer(self, question: str, answer: Answer) -> None:
         """Never waits and never fails: an answer is not held up by its log."""

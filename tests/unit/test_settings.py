@@ -86,7 +86,7 @@ def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 1 + 1 + 4 + 1 + 1 + 4 + 1 + 7
+    assert len(list(levels(Settings))) == 1 + 1 + 4 + 1 + 1 + 4 + 1 + 7 + 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """ALCE's own ``eval.py``, run where a checkout of it lies: the peer of the legacy mode. Nothing of it is kept here.
 
-``ANSWER_PEER_ALCE=CHECKOUT python -m tests.unit.evaluation.alce_peer`` runs it on the cases of ``alce_cases`` and writes
-the numbers it gives to ``alce_golden.json`` beside this file.
+``ANSWER_PEER_ALCE=CHECKOUT python -m tests.unit.evaluation.alce_peer`` runs it on the cases of ``alce_cases`` and
+writes the numbers it gives to ``alce_golden.json`` beside this file.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
@@ -24,7 +25,8 @@ h1 { font-size: 1.4rem; line-height: 1.25; } h2 { font-size: 1.15rem; margin-top
 p.facts, small, .soft { color: var(--soft); }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top;
+  overflow-wrap: normal; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 1rem; }
 figure { margin: 0; } figcaption { font-weight: 600; }
@@ -133,15 +135,17 @@ def _table(
     *,
     styled: Callable[[int], str] | None = None,
 ) -> str:
-    """A table; a cell that begins with a digit, a sign or a dash is set as a number. Empty when it has no rows."""
+    """A table; a cell that holds a number, an interval or a dash is set as one. Empty when it has no rows."""
     body = ""
+    numeric: list[str] = []
     for number, row in enumerate(rows):
         kind = f' class="{styled(number)}"' if styled and styled(number) else ""
-        cells = "".join(f"<td{_numeric(cell)}>{escape(cell)}</td>" for cell in row[1:])
-        body += f"<tr{kind}><td>{escape(row[0])}</td>{cells}</tr>\n"
+        numeric = numeric or [_numeric(cell) for cell in row]
+        cells = "".join(f"<td{_numeric(cell)}>{_breakable(cell)}</td>" for cell in row[1:])
+        body += f"<tr{kind}><td>{_breakable(row[0])}</td>{cells}</tr>\n"
     if not body:
         return ""
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
+    head = "".join(f"<th{kind}>{escape(each)}</th>" for each, kind in zip(header, ["", *numeric[1:]], strict=True))
     said = f'<p class="soft">{escape(caption)}</p>\n' if caption else ""
     return (
         f'<h2>{escape(title)}</h2>\n{_kin(report)}{said}<div class="wide"><table><thead><tr>{head}</tr></thead>\n'
@@ -149,8 +153,16 @@ def _table(
     )
 
 
+def _breakable(text: str) -> str:
+    """Escaped, with a place to break a line after each underscore of a long name."""
+    return escape(text).replace("_", "_<wbr>")
+
+
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(?: to [-+]?[\d.]+)?|–")
+
+
 def _numeric(cell: str) -> str:
-    return ' class="number"' if cell[:1] in "0123456789+-–" and cell[:1] else ""
+    return ' class="number"' if _NUMBER.fullmatch(cell) else ""
 
 
 def _matrix(report: Report) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ def run(settings: Settings, options: Options, steps: Steps, console: Console) ->
         "suite": facts.sha256,
         "format": facts.format.value,
         "product": options.url or f"{settings.version} {prompt.version()} {_weights(settings, facts.format)}",
+        "code": "" if options.url else _code(),
         "without": without,
     }
     journal = Journal[Any](out / "cases.jsonl", RECORDS[facts.format], identity, fresh=options.fresh)
@@ -114,6 +116,13 @@ def _weights(settings: Settings, kind: Format) -> str:
     stages = {*STAGES["qa"], "adapter"} if kind in QUESTIONS else STAGES[kind.value]
     catalog = Catalog(settings.home)
     return " ".join(fingerprint(catalog.locate(name)) for stage, name in used.items() if name and stage in stages)
+
+
+def _code() -> str:
+    """A hash of the code that decides: what was measured with other code is another run."""
+    root = Path(prompt.__file__).parent
+    sources = sorted(root.rglob("*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tests.unit.evaluation.answers import answered, declined, qa_row
 from tests.unit.evaluation.test_answering import RIGHT, findings
 from tests.unit.evaluation.test_report import made
 
-VOID = {"meta", "br", "link", "img"}
+VOID = {"meta", "br", "wbr", "link", "img"}
 HOSTILE = "<script>alert(1)</script>\"'&"
 
 
@@ -132,7 +132,9 @@ def test_a_difference_is_better_or_worse_by_its_direction() -> None:
         "str_em": Difference(0.1, 9, -0.1, 0.3, 0.4),
     }
     html = page.render(report(), "usefulness", differences)
-    rows = dict(re.findall(r'<tr(?: class="(\w+)")?><td>(?:usefulness|aurc|str_em)</td>.*?<td>(.*?)</td></tr>', html))
+    rows = dict(
+        re.findall(r'<tr(?: class="(\w+)")?><td>(?:usefulness|aurc|str_<wbr>em)</td>.*?<td>(.*?)</td></tr>', html)
+    )
     assert rows == {"better": "better", "worse": "worse", "": "no difference shown"}
 
 

@@ -28,6 +28,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top;
   overflow-wrap: normal; }
 td.number, th.number { text-align: right; white-space: nowrap; }
+td:not(.number):not(:first-child) { min-width: 11rem; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); gap: 1rem; }
 figure { margin: 0; } figcaption { font-weight: 600; }
 svg { width: 100%; height: auto; font: 11px system-ui, sans-serif; } svg text { fill: var(--soft); }

@@ -29,7 +29,7 @@ class AnswerLog:
     """Writes about ``share`` of the answers it is offered into ``folder``.
 
     A file that has reached ``max_bytes`` is set aside and a new one begun; beside it ``keep_files`` older ones are
-    kept, so that a process holds at most ``(keep_files + 1) * max_bytes`` and one line.
+    kept, so that a process holds at most ``(keep_files + 1) * max_bytes`` and one line. Only its user can read them.
     """
 
     def __init__(
@@ -98,8 +98,11 @@ class AnswerLog:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._path.exists() and self._path.stat().st_size >= self._max_bytes:
             self._rotate()
-        with self._path.open("ab", buffering=0) as file:
-            file.write(line)
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
 
     def _rotate(self) -> None:
         """``answers….jsonl`` becomes ``….1.jsonl``, that ``….2.jsonl``, and the last one goes."""

@@ -39,6 +39,7 @@ def test_words_stand_in_it_only_where_they_are_kept(tmp_path: Path, keep: bool) 
     raw = next(tmp_path.glob("*.jsonl")).read_text()
     assert (QUESTION in raw, TEXT in raw) == (keep, keep)
     assert PASSAGE.text not in raw
+    assert next(tmp_path.glob("*.jsonl")).stat().st_mode & 0o077 == 0
     line = lines(tmp_path)[0]
     assert line.passages[0].id == PASSAGE.id
     assert (line.claims[0].citations[0].score, line.at) == (0.93, NOW)

@@ -247,6 +247,21 @@ class SourceSettings(Strict):
     """Read from git (true) or as they are (false); null reads from git what is the top folder of a repository."""
 
 
+class AnswerLogSettings(Strict):
+    """A sample of the answers, written down as JSON Lines for ``answer eval --log``. Off unless ``share`` is set."""
+
+    share: Share = 0.0
+    """How many of the answers: 0.01 is one in a hundred."""
+    questions: Literal["hash", "keep"] = "hash"
+    """``keep`` writes the words of questions and answers down; ``hash`` a hash of the question alone."""
+    path: Folder | None = None
+    """The folder of the log, one file a process; ``home/answers`` when not set. Passages stand in it by hash."""
+    max_bytes: Count = 16_777_216
+    """The size at which a file is set aside."""
+    keep_files: Annotated[int, Field(ge=0)] = 4
+    """Files set aside that are kept, a process."""
+
+
 class Settings(Strict):
     """The whole tree. Every part has a default; ``configs/embedded.yaml`` says what the embedded target sets."""
 
@@ -264,6 +279,7 @@ class Settings(Strict):
     gpus: Count | None = None
     """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
     logging: LoggingSettings = LoggingSettings()
+    answer_log: AnswerLogSettings = AnswerLogSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -276,7 +292,9 @@ class Settings(Strict):
     def version(self) -> str:
         """A hash of everything that shapes answers; machine paths and what is kept or logged do not."""
         keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
-        apart = dict.fromkeys(("home", "index", "deployments", "gpus", "logging", "gaps", "sources"), True)
+        apart = dict.fromkeys(
+            ("home", "index", "deployments", "gpus", "logging", "gaps", "sources", "answer_log"), True
+        )
         shaping = self.model_dump_json(exclude={**apart, "models": keys, "retrieval": {"watch_s"}})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 

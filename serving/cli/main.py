@@ -1,5 +1,5 @@
 """The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``,
-``prompt``, ``gaps``.
+``prompt``, ``gaps``, ``eval``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
 from serving.cli.errors import errors
+from serving.cli.evaluating.command import evaluate
 from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.index import index
@@ -231,6 +232,17 @@ def show_prompt(
 
     show(chosen(config, sets).settings.answer.grammar, as_json=json)
 
+
+app.command(
+    "eval",
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer eval smoke", "the small suite that CI holds to its floors"),
+        ("answer eval qa --file questions.jsonl --limit 60", "your own questions, as many of each label"),
+        ("answer eval grounding --file pairs.jsonl --against old", "one stage, against an earlier report"),
+        after="Next: open the report.html that it names.",
+    ),
+)(evaluate)
 
 if __name__ == "__main__":
     app(prog_name="answer")

@@ -13,6 +13,7 @@ from serving.deployments.base import deadline_in
 from serving.deployments.handles import call
 from serving.deployments.logs import adopt, join_serve_log
 from serving.gaps.records import GapPage, GapQuery
+from serving.gateway.answer_log import AnswerLog
 from serving.gateway.http import create_api
 from serving.settings import Settings
 
@@ -20,12 +21,15 @@ from serving.settings import Settings
 class RouterBackend:
     """The gateway's backend over the Router's handle."""
 
-    def __init__(self, router: DeploymentHandle) -> None:
+    def __init__(self, router: DeploymentHandle, answer_log: AnswerLog) -> None:
         self._router = router
+        self._answer_log = answer_log
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
         response = self._router.answer.remote(question, request_id=request_id, timeout_s=timeout_s)
-        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+        answer: Answer = await call(response, "router", deadline_in(timeout_s + GRACE_S))
+        self._answer_log.offer(question, answer)
+        return answer
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         response = self._router.search.remote(query, limit, timeout_s=timeout_s)
@@ -52,7 +56,7 @@ class GatewayDeployment:
     def __init__(self, settings: Settings, router: DeploymentHandle) -> None:
         join_serve_log()
         self._settings = settings
-        self._backend = RouterBackend(router)
+        self._backend = RouterBackend(router, AnswerLog.of(settings.answer_log, settings.home / "answers"))
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return create_api(

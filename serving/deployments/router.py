@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -46,24 +46,32 @@ def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
     return TokenizerCounter(Catalog(settings.home).locate(reference)) if reference else EstimatingCounter()
 
 
+def parts_of(
+    settings: Settings, handles: Mapping[str, DeploymentHandle]
+) -> tuple[Parts, TokenizerCounter | EstimatingCounter]:
+    """What the engine is made of, over the handles of the deployments, and the counter with its model's tokens."""
+    counter = counter_of(settings)
+    retriever = RemoteRetriever(handles["retriever"])
+    parts = Parts(
+        classifier=RuleClassifier(),
+        retriever=retriever,
+        reranker=RemoteReranker(handles["reranker"]),
+        synthesizer=RemoteSynthesizer(handles["synthesizer"]),
+        verifier=RemoteVerifier(handles["verifier"]),
+        relevance=RareWordRelevance(retriever.frequencies),
+        counter=counter,
+        language=NgramLanguage(LANGUAGES),
+    )
+    return parts, counter
+
+
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
         join_serve_log()
         self._settings = settings
         self._handles = handles
-        retriever = RemoteRetriever(handles["retriever"])
-        self._counter = counter_of(settings)
-        self._parts = Parts(
-            classifier=RuleClassifier(),
-            retriever=retriever,
-            reranker=RemoteReranker(handles["reranker"]),
-            synthesizer=RemoteSynthesizer(handles["synthesizer"]),
-            verifier=RemoteVerifier(handles["verifier"]),
-            relevance=RareWordRelevance(retriever.frequencies),
-            counter=self._counter,
-            language=NgramLanguage(LANGUAGES),
-        )
+        self._parts, self._counter = parts_of(settings, handles)
         gate = settings.gate
         self._gate = Gate(
             {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},

@@ -14,13 +14,16 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Format(StrEnum):
-    """What a suite file holds: JSON Lines, or for ``asqa`` the JSON file of ALCE's own data."""
+    """What a suite file holds: JSON Lines, or for ``asqa`` the JSON file of ALCE's own data. ``log`` is no suite, but
+    logged answers.
+    """
 
     QA = "qa"
     GROUNDING = "grounding"
     RERANK = "rerank"
     ROUTE = "route"
     ASQA = "asqa"
+    LOG = "log"
 
 
 class Row(BaseModel):

@@ -28,6 +28,7 @@ COMMANDS = [
     ("doctor",),
     ("errors",),
     ("prompt",),
+    ("eval",),
     ("gaps",),
     ("gaps", "list"),
     ("gaps", "show"),

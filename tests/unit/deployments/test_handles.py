@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,8 @@ from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.gateway import RouterBackend
 from serving.deployments.handles import RemoteRetriever, RemoteSynthesizer, call, translate
+from serving.gateway.answer_log import AnswerLog
+from serving.settings import AnswerLogSettings
 from tests.unit.answer.error_kinds import kinds
 from tests.unit.gateway.fakes import PASSAGE, answered
 
@@ -296,7 +299,8 @@ async def test_a_reply_that_breaks_off_is_a_typed_error(error: Exception, kind: 
 
 
 def backend_over(**methods: Callable[..., Any]) -> RouterBackend:
-    return RouterBackend(FakeHandle(**methods))  # type: ignore[arg-type]
+    silent = AnswerLog.of(AnswerLogSettings(), Path("nowhere"))
+    return RouterBackend(FakeHandle(**methods), silent)  # type: ignore[arg-type]
 
 
 async def test_the_gateway_asks_the_router() -> None:

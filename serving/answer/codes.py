@@ -82,6 +82,28 @@ CODES: tuple[Code, ...] = (
         "quesiton: Extra inputs are not permitted",
     ),
     Code(
+        "evaluation_invalid",
+        422,
+        "An evaluation was asked for what it cannot do.",
+        "Change what the message names; `answer eval --help` has examples.",
+        "--url goes with qa and asqa only: leave it out, and the stage runs here",
+    ),
+    Code(
+        "evaluation_stopped",
+        503,
+        "An evaluation could not go on: its disk is full, or the deployment that it asks is gone.",
+        "Mend that and give the same command: the finished cases are kept.",
+        "no server at http://127.0.0.1:8000 after 3 tries; the same command goes on",
+        retryable=True,
+    ),
+    Code(
+        "floors_invalid",
+        422,
+        "The file of the smoke gate's floors cannot be read.",
+        "Restore it, or write it anew with `answer eval smoke --raise-floors`.",
+        "floors.json: route.accuracy: Field required",
+    ),
+    Code(
         "suite_invalid",
         422,
         "An evaluation suite cannot be read at all: no such file, not text, or no good row in it.",

@@ -26,7 +26,6 @@ class FloorsError(AnswerError):
     """The floors file cannot be read or written."""
 
     code = "floors_invalid"
-    status = 422
 
 
 class Floors(BaseModel):

@@ -9,12 +9,9 @@ class EvaluationError(AnswerError):
     """A run cannot begin: its options contradict each other, or name what is not there."""
 
     code = "evaluation_invalid"
-    status = 422
 
 
 class RunStoppedError(AnswerError):
     """A run cannot go on: the server is gone, the disk is full, everything fails. Finished cases are kept."""
 
     code = "evaluation_stopped"
-    status = 503
-    retryable = True

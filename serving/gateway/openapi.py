@@ -45,7 +45,9 @@ def event_stream(examples: Mapping[str, str]) -> dict[str, Any]:
     """What a route's ``responses`` says of the content of a stream of events. ``examples`` are whole streams."""
     return {
         "text/event-stream": {
-            "itemSchema": {"oneOf": [_event(name, kind.__name__) for name, kind in (*KINDS.items(), (ERROR, ErrorOut))]},
+            "itemSchema": {
+                "oneOf": [_event(name, kind.__name__) for name, kind in (*KINDS.items(), (ERROR, ErrorOut))]
+            },
             "examples": {name: {"summary": name, "value": value} for name, value in examples.items()},
         }
     }

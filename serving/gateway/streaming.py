@@ -90,9 +90,7 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(
-        self, events: AsyncGenerator[Event, None], request: Request, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, events: AsyncGenerator[Event, None], request: Request, *, sleep: Sleep = asyncio.sleep) -> None:
         # The last header is nginx's: it sends on at once what it would else collect.
         super().__init__(self._frames(), headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         self._events = events
@@ -104,7 +102,10 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
         self._reading = Reading(self._events, self._sleep)
-        sending, leaving = asyncio.create_task(self._send(send)), asyncio.create_task(self.listen_for_disconnect(receive))
+        sending, leaving = (
+            asyncio.create_task(self._send(send)),
+            asyncio.create_task(self.listen_for_disconnect(receive)),
+        )
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():

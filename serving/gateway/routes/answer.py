@@ -24,9 +24,9 @@ class AnswerRequest(Body):
     timeout_s: Annotated[
         float | None, Field(gt=0, le=MAX_TIMEOUT_S, description="Deadline in seconds; the server's when left out.")
     ] = None
-    stream: Annotated[
-        bool, Field(description="Send what is found and proven as it comes, as server-sent events.")
-    ] = False
+    stream: Annotated[bool, Field(description="Send what is found and proven as it comes, as server-sent events.")] = (
+        False
+    )
 
 
 DESCRIPTION = """\
@@ -39,14 +39,14 @@ With `stream: true`, server-sent events, each with JSON as its data:
 
 * `route`: the route that was chosen, the one that runs, and why (`Answer.route`).
 * `passages`: `{passages}`, the context, as in the answer.
-* `claim`: `{text, citations: [{chunk, score, marker}]}`, once it is proven; `marker` is `chunk` + 1. What was sent is in
-  the answer, in the same order.
+* `claim`: `{text, citations: [{chunk, score, marker}]}`, once it is proven; `marker` is `chunk` + 1. What was sent is
+  in the answer, in the same order.
 * `dropped`: `{reason, count}` of claims that were dropped. Their text is never sent.
 * `answer`: the whole Answer; the last event.
 * `error`: in its place, what an error response holds. An error before the first event is an error response.
 
-Ids are `REQUEST_ID:NUMBER`, from 1. Comments keep the connection open. A stream cannot be resumed: `Last-Event-ID` is not
-read, and asking again answers anew. Leaving ends the work on the question.
+Ids are `REQUEST_ID:NUMBER`, from 1. Comments keep the connection open. A stream cannot be resumed: `Last-Event-ID` is
+not read, and asking again answers anew. Leaving ends the work on the question.
 """
 
 

@@ -241,9 +241,8 @@ def held(router: Any) -> int:
 async def test_events_are_streamed_inside_a_permit_that_is_back_before_the_answer(parts: dict[str, FakePart]) -> None:
     events = events_of(answered())
     router, engine = await streaming(parts, *events)
-    got = []
-    async for event in router.events("Why?", request_id="r1", timeout_s=5.0):
-        got.append((event, held(router), engine.closed))
+    stream = router.events("Why?", request_id="r1", timeout_s=5.0)
+    got = [(event, held(router), engine.closed) async for event in stream]
     assert got == [*((event, 1, False) for event in events[:-1]), (events[-1], 0, True)]
     assert engine.granted is Route.SINGLE_PASS
     assert await router.answer("Why?", request_id="r1", timeout_s=5.0) == answered()

@@ -1,4 +1,4 @@
-"""Streamed answers over scripted backends: what is sent when, who waits for whom, and what becomes of one who leaves."""
+"""Streamed answers over scripted backends: what is sent when, who waits for whom, what becomes of one who leaves."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ EVENTS = events_of(answered())
 
 
 async def asked(backend: FakeBackend, body: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
-    async with client_of(api_over(backend)) as client:
+    async with client_of(api_over(backend)) as client, asyncio.timeout(30):
         return await client.post("/v1/answer", json=body or BODY, headers=headers)
 
 

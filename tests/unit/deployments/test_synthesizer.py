@@ -46,10 +46,6 @@ async def test_without_its_key_a_replica_does_not_start(monkeypatch: pytest.Monk
         await started(settings_of())
 
 
-# Serve awaits the destructor and then takes it off the class, where Python would call it and await nothing.
-del SynthesizerDeployment.func_or_class.__del__
-
-
 class FakeSynthesizer:
     """Writes one delta, then nothing until it is closed, which takes a moment."""
 
@@ -64,7 +60,9 @@ class FakeSynthesizer:
             self.closed = True
 
 
-async def test_a_reply_is_in_flight_until_the_engine_is_rid_of_it() -> None:
+async def test_a_reply_is_in_flight_until_the_engine_is_rid_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Serve awaits the destructor and then takes it off the class, where Python would call it and await nothing.
+    monkeypatch.delattr(SynthesizerDeployment.func_or_class, "__del__")
     deployment: Any = object.__new__(SynthesizerDeployment.func_or_class)
     ModelDeployment.__init__(deployment)
     deployment._in_flight, deployment._synthesizer = 0, FakeSynthesizer()

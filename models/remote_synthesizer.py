@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -45,7 +45,7 @@ class EndpointSynthesizer:
         # We try again ourselves: within the deadline, and never once something was written.
         self._client = openai.AsyncOpenAI(base_url=endpoint.base_url, api_key=key, max_retries=0, timeout=None)
 
-    async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncIterator[Delta]:
+    async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncGenerator[Delta, None]:
         """The reply's deltas as they come. The last has a finish reason (``stop``, ``length`` or ``deadline``).
 
         A call that fails before its first token is made again, unless time would run out first.

@@ -92,7 +92,9 @@ def index_sources(
         try:
             return index_given(given, settings, steps, replace=afresh)
         finally:
-            steps.say(f"read {tally.summary()}" + (f"; each is named in {report}" if report and tally.skipped else ""))
+            if tally.documents or tally.skipped:
+                named = f"; each is named in {report}" if report and tally.skipped else ""
+                steps.say(f"read {tally.summary()}{named}")
 
 
 def index_given(given: Iterable[Given], settings: Settings, steps: Steps, *, replace: bool) -> Manifest:

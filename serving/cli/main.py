@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
@@ -127,21 +128,34 @@ def up(
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
     url: Url = DEFAULT_URL,
-    json: Annotated[bool, typer.Option("--json", help="Print the Answer as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the Answer as JSON, once it is whole.")] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Show each sentence once it is proven, or all at the end.  [default: --stream on a terminal]",
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Deadline in seconds.")] = 60.0,
 ) -> None:
-    """Ask a running server."""
-    from serving.cli.client import ask as ask_server
+    """Ask a running server. Ctrl-C hangs up, and the server stops working on the question."""
+    from serving.cli import client
+    from serving.cli.live import show
     from serving.cli.rendering import render
 
+    out = Console(highlight=False)
     try:
-        answer = ask_server(url, question, timeout)
+        if json:
+            sys.stdout.write(client.ask(url, question, timeout).model_dump_json(indent=2) + "\n")
+        elif out.is_terminal if stream is None else stream:
+            with closing(client.stream(url, question, timeout)) as events:
+                show(events, out, Console(highlight=False, stderr=True))
+        else:
+            render(client.ask(url, question, timeout), out)
     except ServerError as error:
         fail(str(error))
-    if json:
-        sys.stdout.write(answer.model_dump_json(indent=2) + "\n")
-    else:
-        render(answer, Console(highlight=False))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 app.command(
@@ -149,8 +163,6 @@ app.command(
     epilog=epilog(
         ("answer index docs/ README.md", "your own text; what it held before stays"),
         ("answer index ~/project 'notes/**/*.md' dump.jsonl.gz", "a git repository, a pattern, JSON Lines"),
-        ("cat page.html | answer index - --format html --name wiki", "standard input"),
-        ("answer index --installed --replace", "back to the default, and nothing else"),
         ("answer index --remove docs/old.md", "take something out; --list shows what there is"),
         after="Next: `answer search WORDS` to see what is found, `answer up` to ask.",
     ),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
 from fastapi import FastAPI
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from serving.answer.errors import AnswerError
+from serving.answer.events import Event, Finished
 from serving.answer.types import Passage
 from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
-from serving.deployments.handles import call
+from serving.deployments.handles import call, stream
 from serving.deployments.logs import adopt, join_serve_log
 from serving.gaps.records import GapPage, GapQuery
 from serving.gateway.answer_log import AnswerLog
@@ -24,12 +28,21 @@ class RouterBackend:
     def __init__(self, router: DeploymentHandle, answer_log: AnswerLog) -> None:
         self._router = router
         self._answer_log = answer_log
+        self._streaming = router.options(stream=True)
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
         response = self._router.answer.remote(question, request_id=request_id, timeout_s=timeout_s)
         answer: Answer = await call(response, "router", deadline_in(timeout_s + GRACE_S))
         self._answer_log.offer(question, answer)
         return answer
+
+    async def events(self, question: str, *, request_id: str, timeout_s: float) -> AsyncGenerator[Event, None]:
+        response = self._streaming.events.remote(question, request_id=request_id, timeout_s=timeout_s)
+        async with aclosing(stream(response, "router", deadline_in(timeout_s + GRACE_S))) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    self._answer_log.offer(question, event.answer)
+                yield event
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         response = self._router.search.remote(query, limit, timeout_s=timeout_s)

@@ -6,7 +6,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +21,7 @@ from serving.answer.declining import LANGUAGES
 from serving.answer.engine import Engine
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.escalation import EscalationMonitor
+from serving.answer.events import Event, Finished
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
 from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
@@ -86,28 +88,43 @@ class RouterDeployment:
         self._warming = asyncio.create_task(self._warm_up())
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
-        """Answers one question, inside a permit of its route's kind."""
+        """Answers one question: its events, folded."""
+        async with aclosing(self.events(question, request_id=request_id, timeout_s=timeout_s)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    return event.answer
+        raise AssertionError("the events of a question end with Finished; this is a bug")
+
+    async def events(self, question: str, *, request_id: str, timeout_s: float) -> AsyncGenerator[Event, None]:
+        """The events of one question, inside a permit of its route's kind. The permit is given back before the last.
+
+        Call it with ``stream=True``: Serve reads it ahead, however slowly its caller does.
+        """
         engine = self._ready_engine()
         deadline = deadline_in(timeout_s)
         routing = await engine.route(question, deadline=deadline)
         self._watch(routing)
         window = self._settings.answer.window_tokens
+        finished: Finished | None = None
         async with self._gate.admit(
             Kind(routing.route.value),
             ceilings={Kind.SEARCH: 0, Kind.SINGLE_PASS: window, Kind.AGENTIC: window},
             wait_s=min(self._settings.gate.wait_s, deadline.remaining()),
             when_spent=WhenAgenticIsSpent(self._settings.gate.when_agentic_is_spent),
         ) as permit:
-            answer = await engine.ask(
-                question,
-                request_id=request_id,
-                deadline=deadline,
-                routing=routing,
-                granted=Route(permit.kind.value),
-            )
-            permit.settle(answer.usage.prompt_tokens + answer.usage.completion_tokens)
-            self._gaps.record(question, answer)
-            return answer
+            granted = Route(permit.kind.value)
+            async with aclosing(
+                engine.events(question, request_id=request_id, deadline=deadline, routing=routing, granted=granted)
+            ) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        finished = event
+                        permit.settle(event.answer.usage.prompt_tokens + event.answer.usage.completion_tokens)
+                    else:
+                        yield event
+        if finished is not None:
+            self._gaps.record(question, finished.answer)
+            yield finished
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         """BM25 results, inside a permit of kind ``search``. No model is touched."""

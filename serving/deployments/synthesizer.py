@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from ray import serve
@@ -82,12 +83,22 @@ async def started(settings: Settings) -> VllmSynthesizer | EndpointSynthesizer:
 class SynthesizerDeployment(ModelDeployment):
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
+        self._in_flight = 0
         self._synthesizer = await started(settings)
 
     async def generate(self, request: Generation, *, timeout_s: float) -> AsyncGenerator[Delta, None]:
         self._count()
-        async for delta in self._synthesizer.generate(request, deadline=deadline_in(timeout_s)):
-            yield delta
+        self._in_flight += 1
+        try:
+            async with aclosing(self._synthesizer.generate(request, deadline=deadline_in(timeout_s))) as deltas:
+                async for delta in deltas:
+                    yield delta
+        finally:
+            self._in_flight -= 1
+
+    async def in_flight(self) -> int:
+        """How many replies the engine has been asked for and is not rid of: written, cut off or aborted."""
+        return self._in_flight
 
     async def name(self) -> str:
         return self._synthesizer.name

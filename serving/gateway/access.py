@@ -34,6 +34,7 @@ class Access:
     question: str | None = None
     status: int | None = None
     outcome: str = "ok"
+    left: bool = False
     details: dict[str, object] = field(default_factory=dict)
     stages_ms: dict[str, float] = field(default_factory=dict)
 
@@ -58,14 +59,19 @@ class Access:
         self.outcome = "error"
         self.details["reason"] = code
 
+    def caller_left(self) -> None:
+        """The caller went away before a stream was finished, after its status was sent."""
+        self.left = True
+
     def fields(self, ms: float, *, questions: bool) -> dict[str, object]:
         """The line's fields, each a plain value, but for ``stages_ms`` (milliseconds by stage)."""
+        left = self.left or self.status is None
         told: dict[str, object] = {
             "request_id": self.request_id,
             "method": shortened(self.method),
             "path": shortened(self.path),
-            "status": self.status if self.status is not None else 499,
-            "outcome": self.outcome if self.status is not None else "left",
+            "status": 499 if left else self.status,
+            "outcome": "left" if left else self.outcome,
             **self.details,
             "ms": round(ms, 1),
             "stages_ms": self.stages_ms,

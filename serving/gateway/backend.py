@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
+from serving.answer.events import Event
 from serving.answer.types import Passage
 from serving.answer.wire import Answer
 from serving.gaps.records import GapPage, GapQuery
@@ -16,6 +18,10 @@ class Backend(Protocol):
     """What the API asks of the system. Errors are :class:`~serving.answer.errors.AnswerError`."""
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer: ...
+
+    def events(self, question: str, *, request_id: str, timeout_s: float) -> AsyncGenerator[Event, None]:
+        """The events of one question, ``Finished`` last. Closing it frees all that works on the question."""
+        ...
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]: ...
 

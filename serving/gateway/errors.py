@@ -65,12 +65,18 @@ class ErrorOut(BaseModel):
         return JSONResponse(self.model_dump(), status_code=error.status, headers=headers)
 
 
-def respond(request: Request, error: Exception, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The response for an error of any kind. What is not ours is logged, and its caller learns the request id only."""
+def reported(request: Request, error: Exception) -> AnswerError:
+    """The typed error for one of any kind, noted. What is not ours is logged; its caller learns the request id only."""
     if not isinstance(error, AnswerError):
         log.error("request %s failed: %s", request_id_of(request), described(error))
         error = AnswerError("something broke on our side; the request id finds it in the logs")
     access_of(request).failed(error.code)
+    return error
+
+
+def respond(request: Request, error: Exception, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The response for an error of any kind."""
+    error = reported(request, error)
     return ErrorOut.of(error, request_id_of(request)).response(error, headers)
 
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from serving.answer import grounding
 from serving.answer.declining import message
-from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route, Span, Support
+from serving.answer.events import Event, Finished, Found, Proven, Routed
+from serving.answer.types import Citation, DeclineReason, Outcome, Passage, Reason, Route, Span, Support
 from serving.answer.wire import (
     Answer,
     CitationOut,
@@ -20,6 +21,7 @@ from serving.answer.wire import (
     Versions,
 )
 from serving.gaps.records import AskingOut, GapOut, GapPage, PassageRef, State
+from serving.gateway.stream_events import Encoder, name_of, told
 
 REQUEST_ID = "7f3c1f0a9c5e4f6c8d1b2a3e4d5c6b7a"
 QUESTION = "What does itertools.chain do?"
@@ -70,6 +72,18 @@ def answered() -> Answer:
         timings_ms=Timings(route=0.2, retrieve=21.4, rerank=18.9, synthesize=1630.5, verify=6.1, total=1672.3),
         versions=_VERSIONS,
     )
+
+
+def streamed() -> str:
+    """The same as a stream, whole."""
+    answer, encoder = answered(), Encoder(REQUEST_ID)
+    events: list[Event] = [
+        Routed(answer.route.chosen, answer.route.ran, answer.route.cue),
+        Found((PASSAGE,)),
+        *(Proven(claim.text, tuple(Citation(c.chunk, c.score) for c in claim.citations)) for claim in answer.claims),
+        Finished(answer),
+    ]
+    return b"".join(encoder.encode(name_of(said), said) for said in map(told, events)).decode()
 
 
 def declined() -> Answer:

@@ -8,11 +8,13 @@ from typing import Any
 
 from fastapi import FastAPI
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
 from serving.answer.codes import CODES, Code
 from serving.gateway.backend import MAX_TIMEOUT_S
 from serving.gateway.errors import ErrorOut
 from serving.gateway.examples import REQUEST_ID
+from serving.gateway.stream_events import ERROR, KINDS
 
 DESCRIPTION = """\
 Answers in which every sentence is entailed by a passage it cites, or an honest decline.
@@ -29,6 +31,7 @@ TAGS = [
     {"name": "health", "description": "For probes."},
 ]
 
+_SCHEMA = "#/components/schemas/{model}"
 _ERROR = {"$ref": "#/components/schemas/ErrorOut"}
 _REQUEST_ID = {"$ref": "#/components/headers/RequestId"}
 
@@ -36,6 +39,28 @@ _REQUEST_ID = {"$ref": "#/components/headers/RequestId"}
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route's ``responses`` says of these statuses. Raises :class:`KeyError` for one that no code has."""
     return {status: {"model": ErrorOut, "description": _title(_by_status()[status])} for status in statuses}
+
+
+def event_stream(examples: Mapping[str, str]) -> dict[str, Any]:
+    """What a route's ``responses`` says of the content of a stream of events. ``examples`` are whole streams."""
+    return {
+        "text/event-stream": {
+            "itemSchema": {
+                "oneOf": [_event(name, kind.__name__) for name, kind in (*KINDS.items(), (ERROR, ErrorOut))]
+            },
+            "examples": {name: {"summary": name, "value": value} for name, value in examples.items()},
+        }
+    }
+
+
+def _event(name: str, kind: str) -> dict[str, Any]:
+    content = {"$ref": f"#/components/schemas/{kind}"}
+    properties = {
+        "id": {"type": "string"},
+        "event": {"const": name},
+        "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": content},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 GET_ERRORS = (400, 413, 500)
@@ -82,6 +107,9 @@ def _complete(document: dict[str, Any], shown: Mapping[str, Shown]) -> None:
     components["responses"] = {
         f"Error{status}": _response(codes, status) for status, codes in sorted(_by_status().items())
     }
+    _, kinds = models_json_schema([(kind, "serialization") for kind in KINDS.values()], ref_template=_SCHEMA)
+    for name, schema in kinds["$defs"].items():
+        components["schemas"].setdefault(name, schema)
     for operation in _operations(document):
         operation.setdefault("parameters", []).append({"$ref": "#/components/parameters/RequestId"})
         if operation["operationId"] in shown:

@@ -29,7 +29,7 @@ def _never(_claim: str, _evidence: Any) -> None:
 
 
 _REPLACED = {
-    Part.ORDERING: (("serving.answer.composing.order",), _in_rank_order),
+    Part.ORDERING: (("serving.answer.context.order",), _in_rank_order),
     Part.GUARDS: (("serving.answer.proving.reject", "serving.cli.evaluating.doing.reject"), _never),
 }
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from serving.cli import indexing, main
+from serving.cli import indexing
 from serving.retrieval.embedding import embed_missing
 from serving.retrieval.manifest import Manifest
+from serving.settings import Settings
 from tests.unit.retrieval.fakes import FakeEmbedder
 
 from .test_cli import answer, reason
@@ -45,8 +46,9 @@ def test_index_says_what_it_did(indexed: Path) -> None:
     (indexed / "cedar.md").write_text("Cedars smell.")
     (indexed / "d.png").write_bytes(b"\0")
     said = answer("index", str(indexed)).stderr
-    assert "1 added, 1 updated, 1 removed; passed over 1 (other_type); generation " in said
+    assert "documents: 1 added, 1 updated, 1 removed; generation " in said
     assert "2 documents, 2 passages" in said
+    assert "passed over: 1 of another type" in said
     assert "documents: 2 unchanged" in answer("index", str(indexed)).stderr
 
 
@@ -100,7 +102,7 @@ def test_an_index_that_is_damaged_is_replaced_only_when_asked(indexed: Path) -> 
 
 
 def test_what_up_needs_to_start(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = main.Settings()
+    settings = Settings()
     assert indexing.mending(settings) is None
     monkeypatch.setattr(indexing, "embedder_name", lambda _settings: "another")
     assert indexing.mending(settings) == ["--embed"]

@@ -16,6 +16,9 @@ from typer.testing import CliRunner
 
 from serving.answer.types import Passage
 from serving.cli import indexing, main
+from serving.retrieval.changes import Given
+from serving.retrieval.chunking import passages
+from serving.retrieval.documents import Document
 from serving.retrieval.sources.options import Dates, Format, Options
 from serving.settings import Settings, SettingsError, parse
 
@@ -27,13 +30,14 @@ def indexed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Passage]:
     """What would have been indexed: nothing is embedded here."""
     found: list[Passage] = []
 
-    def fake_build(passages: Iterable[Passage], *_: object) -> SimpleNamespace:
-        found.extend(passages)
+    def fake_index(given: Iterable[Given], *_: object, **__: object) -> SimpleNamespace:
+        documents = [item for one in given for item in one.items if isinstance(item, Document)]
+        found.extend(passage for document in documents for passage in passages(document))
         if not found:
             raise ValueError("nothing to index")
         return SimpleNamespace()
 
-    monkeypatch.setattr(indexing, "_build", fake_build)
+    monkeypatch.setattr(indexing, "index_given", fake_index)
     monkeypatch.setenv("ANSWER_HOME", str(tmp_path / "home"))
     return found
 
@@ -42,7 +46,7 @@ def indexed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Passage]:
 def chosen(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """The options that would have been read with."""
     seen: list[Options] = []
-    monkeypatch.setattr(indexing, "index_sources", lambda _inputs, options, *_: seen.append(options))
+    monkeypatch.setattr(indexing, "index_sources", lambda _inputs, options, *_, **__: seen.append(options))
     return seen
 
 

@@ -33,10 +33,11 @@ from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.gateway import RouterBackend
 from serving.deployments.handles import RemoteRetriever, RemoteSynthesizer, call, translate
+from serving.deployments.handles import stream as stream_of
 from serving.gateway.answer_log import AnswerLog
 from serving.settings import AnswerLogSettings
 from tests.unit.answer.error_kinds import kinds
-from tests.unit.gateway.fakes import PASSAGE, answered
+from tests.unit.gateway.fakes import PASSAGE, answered, events_of
 
 
 def remote(error: Exception) -> RayTaskError:
@@ -213,20 +214,21 @@ REQUEST = Generation((Message("user", "x"),), "r1", max_tokens=4)
 
 
 class FakeStream:
-    """A streaming response: scripted deltas, then an error, the end, or nothing for ever."""
+    """A streaming response: scripted items (a text is a delta), then an error, the end, or nothing for ever."""
 
-    def __init__(self, *deltas: str, then: BaseException | None = None, stall: bool = False) -> None:
-        self._deltas = list(deltas)
+    def __init__(self, *items: Any, then: BaseException | None = None, stall: bool = False) -> None:
+        self._items = list(items)
         self._then = then
         self._stall = stall
         self.cancelled = False
 
-    def __aiter__(self) -> AsyncIterator[Delta]:
+    def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> Delta:
-        if self._deltas:
-            return Delta(self._deltas.pop(0))
+    async def __anext__(self) -> Any:
+        if self._items:
+            item = self._items.pop(0)
+            return Delta(item) if isinstance(item, str) else item
         if self._stall:
             await asyncio.sleep(30)
         raise self._then or StopAsyncIteration
@@ -299,8 +301,51 @@ async def test_a_reply_that_breaks_off_is_a_typed_error(error: Exception, kind: 
 
 
 def backend_over(**methods: Callable[..., Any]) -> RouterBackend:
-    silent = AnswerLog.of(AnswerLogSettings(), Path("nowhere"))
-    return RouterBackend(FakeHandle(**methods), silent)  # type: ignore[arg-type]
+    return RouterBackend(FakeHandle(**methods), silent())  # type: ignore[arg-type]
+
+
+def silent() -> AnswerLog:
+    return AnswerLog.of(AnswerLogSettings(), Path("nowhere"))
+
+
+async def test_the_gateway_streams_from_the_router() -> None:
+    events, seen = events_of(answered()), list[Any]()
+
+    def ask(question: str, **rest: Any) -> FakeStream:
+        seen.append((question, rest))
+        return FakeStream(*events)
+
+    handle = FakeHandle(events=ask)
+    got = [event async for event in RouterBackend(handle, silent()).events("Why?", request_id="r9", timeout_s=4.0)]  # type: ignore[arg-type]
+    assert got == events
+    assert handle.chosen == {"stream": True}
+    assert seen == [("Why?", {"request_id": "r9", "timeout_s": 4.0})]
+
+
+async def test_closing_the_gateways_stream_cancels_the_routers() -> None:
+    response = FakeStream(*events_of(answered()))
+    events = backend_over(events=lambda *_, **__: response).events("Why?", request_id="r9", timeout_s=4.0)
+    await anext(events)
+    assert not response.cancelled
+    await events.aclose()
+    assert response.cancelled
+
+
+async def test_a_router_that_breaks_off_is_a_typed_error_after_what_it_said() -> None:
+    events = events_of(answered())[:2]
+    response = FakeStream(*events, then=remote(DeadlineExceededError("late")))
+    stream = backend_over(events=lambda *_, **__: response).events("Why?", request_id="r9", timeout_s=4.0)
+    assert [await anext(stream), await anext(stream)] == events
+    with pytest.raises(DeadlineExceededError, match="late"):
+        await anext(stream)
+
+
+async def test_the_gateway_waits_for_a_silent_router_no_longer_than_its_deadline() -> None:
+    response = FakeStream(*events_of(answered())[:1], stall=True)
+    with pytest.raises(DeadlineExceededError, match="waiting for the router"):
+        async for _ in stream_of(response, "router", deadline_in(0.05)):
+            pass
+    assert response.cancelled
 
 
 async def test_the_gateway_asks_the_router() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import io
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ from serving.deployments import router as router_module
 from serving.deployments.gateway import RouterBackend
 from serving.deployments.logs import adopt, join_serve_log, serve_logging
 from serving.deployments.router import RouterDeployment
+from serving.gateway.answer_log import AnswerLog
 from serving.gateway.http import create_api
-from serving.settings import LoggingSettings, Settings, SettingsError, parse
+from serving.settings import AnswerLogSettings, LoggingSettings, Settings, SettingsError, parse
 from tests.unit.deployments.test_app import deployments
 from tests.unit.deployments.test_router import FakeCounter
 from tests.unit.gateway.test_http import client_of
@@ -129,7 +131,7 @@ class FakeHandle:
         class Method:
             @staticmethod
             def remote(*arguments: Any, **_: Any) -> Any:
-                return self._stream() if name == "generate" else self._respond(name, *arguments)
+                return FakeStream(self._stream()) if name == "generate" else self._respond(name, *arguments)
 
         return Method
 
@@ -148,7 +150,7 @@ class FakeHandle:
         }
         return results[name]()
 
-    async def _stream(self) -> AsyncIterator[Delta]:
+    async def _stream(self) -> AsyncGenerator[Delta, None]:
         if self.failing == "generate":
             raise RuntimeError(f"{SENTENCE} {QUESTION}")
         yield Delta(f"{SENTENCE[:-1]} [1].", finish_reason="stop", prompt_tokens=9, completion_tokens=8)
@@ -160,11 +162,32 @@ class FakeRouterHandle:
     def __init__(self, router: Any) -> None:
         self._router = router
 
+    def options(self, **_: Any) -> FakeRouterHandle:
+        return self
+
     def __getattr__(self, name: str) -> Any:
+        call = getattr(self._router, name)
+
         class Method:
-            remote = staticmethod(getattr(self._router, name))
+            @staticmethod
+            def remote(*arguments: Any, **named: Any) -> Any:
+                response = call(*arguments, **named)
+                return FakeStream(response) if inspect.isasyncgen(response) else response
 
         return Method
+
+
+class FakeStream:
+    """A generator of this process, as a streaming response."""
+
+    def __init__(self, events: AsyncGenerator[Any, None]) -> None:
+        self._events = events
+
+    async def __anext__(self) -> Any:
+        return await anext(self._events)
+
+    def cancel(self) -> None:
+        pass
 
 
 @pytest.fixture(autouse=True)
@@ -174,7 +197,12 @@ def _no_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 async def ask(
-    handle: FakeHandle, *, failing: str | None = None, questions: bool = False, question: str = QUESTION
+    handle: FakeHandle,
+    *,
+    failing: str | None = None,
+    questions: bool = False,
+    question: str = QUESTION,
+    stream: bool = False,
 ) -> httpx.Response:
     router = object.__new__(RouterDeployment.func_or_class)
     names = ("retriever", "embedder", "reranker", "verifier", "synthesizer")
@@ -183,7 +211,7 @@ async def ask(
     await router._warming
     handle.failing = failing
     api = create_api(
-        RouterBackend(FakeRouterHandle(router)),  # type: ignore[arg-type]
+        RouterBackend(FakeRouterHandle(router), AnswerLog.of(AnswerLogSettings(), Path("nowhere"))),  # type: ignore[arg-type]
         default_timeout_s=9.0,
         max_body_bytes=10_000,
         max_question_chars=100,
@@ -191,26 +219,38 @@ async def ask(
         identified=adopt,
     )
     async with client_of(api) as client:
-        return await client.post("/v1/answer", json={"question": question}, headers={"x-request-id": "mine-7"})
+        body = {"question": question, "stream": stream}
+        return await client.post("/v1/answer", json=body, headers={"x-request-id": "mine-7"})
 
 
-async def test_no_line_of_an_answer_holds_its_texts(serve_log: io.StringIO, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+async def test_no_line_of_an_answer_holds_its_texts(
+    serve_log: io.StringIO, caplog: pytest.LogCaptureFixture, stream: bool
+) -> None:
     with caplog.at_level(logging.DEBUG):
-        response = await ask(FakeHandle())
-    assert response.json()["text"] == SENTENCE, response.text
+        response = await ask(FakeHandle(), stream=stream)
+    assert f'"text":"{SENTENCE}"' in response.text
+    assert ("event: answer" in response.text) is stream
     said = serve_log.getvalue() + caplog.text + "".join(str(record.__dict__) for record in caplog.records)
     assert "outcome=answered" in said
     assert not [text for text in TEXTS if text in said]
 
 
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("failing", ["hybrid", "score", "generate", "verify", "version", "frequencies"])
 async def test_no_line_of_a_failure_holds_its_texts(
-    serve_log: io.StringIO, caplog: pytest.LogCaptureFixture, failing: str
+    serve_log: io.StringIO, caplog: pytest.LogCaptureFixture, failing: str, stream: bool
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        response = await ask(FakeHandle(), failing=failing)
-    assert response.status_code == 500
-    assert not [text for text in TEXTS if text in response.text]
+        response = await ask(FakeHandle(), failing=failing, stream=stream)
+    begun = stream and failing != "version"
+    assert response.status_code == (200 if begun else 500)
+    assert '"code":"internal"' in response.text
+    if begun:  # it has found passages, perhaps, and proven nothing
+        assert "event: error" in response.text
+        assert "event: claim" not in response.text
+    else:
+        assert not [text for text in TEXTS if text in response.text]
     said = serve_log.getvalue() + caplog.text + "".join(str(record.__dict__) for record in caplog.records)
     assert "RuntimeError" in said
     assert "mine-7" in serve_log.getvalue()

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from models.tokens import EstimatingCounter
-from serving.answer.errors import InvalidQuestionError, UnavailableError
+from serving.answer.errors import DeadlineExceededError, InvalidQuestionError, UnavailableError
+from serving.answer.gate import Kind
 from serving.answer.seams import english
-from serving.answer.types import DeclineReason, Delta, Reason, Verdict
+from serving.answer.types import Deadline, DeclineReason, Delta, Reason, Route, Routing, Verdict
 from serving.deployments import router as module
 from serving.deployments.router import RouterDeployment
 from serving.gaps.errors import GapsDisabledError
 from serving.gaps.records import GapQuery
 from serving.gaps.settings import GapsSettings
 from serving.settings import Settings, parse
-from tests.unit.gateway.fakes import PASSAGE
+from tests.unit.gateway.fakes import PASSAGE, answered, events_of
 
 
 class FakeCounter:
@@ -196,3 +197,106 @@ async def test_without_a_backlog_nothing_is_kept_and_asking_for_it_says_so(
         await router.gaps(GapQuery())
     await destroy(router)
     assert "gaps.sqlite3" not in os.listdir(tmp_path)
+
+
+# Streaming
+
+
+class FakeEngine:
+    """Says scripted events; an exception among them is raised, None stalls. ``closed``: its generator was left."""
+
+    def __init__(self, *steps: Any) -> None:
+        self._steps = steps
+        self.closed = False
+        self.granted: Any = None
+
+    async def route(self, question: str, *, deadline: Deadline) -> Routing:
+        if not question.strip():
+            raise InvalidQuestionError("empty")
+        return Routing(Route.SINGLE_PASS, "a cue")
+
+    async def events(self, question: str, *, granted: Route, **_: Any) -> Any:
+        self.granted = granted
+        try:
+            for step in self._steps:
+                if step is None:
+                    await asyncio.sleep(60)
+                if isinstance(step, BaseException):
+                    raise step
+                yield step
+        finally:
+            self.closed = True
+
+
+async def streaming(parts: dict[str, FakePart], *steps: Any) -> tuple[Any, FakeEngine]:
+    router = await started(parts, Settings(gaps=GapsSettings(enabled=False)))
+    router._engine = FakeEngine(*steps)
+    return router, router._engine
+
+
+def held(router: Any) -> int:
+    return int(router._gate.load(Kind.SINGLE_PASS).held)
+
+
+async def test_events_are_streamed_inside_a_permit_that_is_back_before_the_answer(parts: dict[str, FakePart]) -> None:
+    events = events_of(answered())
+    router, engine = await streaming(parts, *events)
+    stream = router.events("Why?", request_id="r1", timeout_s=5.0)
+    got = [(event, held(router), engine.closed) async for event in stream]
+    assert got == [*((event, 1, False) for event in events[:-1]), (events[-1], 0, True)]
+    assert engine.granted is Route.SINGLE_PASS
+    assert await router.answer("Why?", request_id="r1", timeout_s=5.0) == answered()
+    assert held(router) == 0
+
+
+async def test_an_error_in_a_stream_gives_the_permit_back(parts: dict[str, FakePart]) -> None:
+    router, engine = await streaming(parts, *events_of(answered())[:2], DeadlineExceededError("late"))
+    events = router.events("Why?", request_id="r1", timeout_s=5.0)
+    assert [await anext(events), await anext(events)] == events_of(answered())[:2]
+    with pytest.raises(DeadlineExceededError):
+        await anext(events)
+    assert (held(router), engine.closed) == (0, True)
+    with pytest.raises(DeadlineExceededError):
+        await router.answer("Why?", request_id="r1", timeout_s=5.0)
+    with pytest.raises(InvalidQuestionError):
+        await anext(router.events(" ", request_id="r1", timeout_s=5.0))
+
+
+async def test_closing_a_stream_closes_the_engines_and_gives_the_permit_back(parts: dict[str, FakePart]) -> None:
+    router, engine = await streaming(parts, *events_of(answered()))
+    events = router.events("Why?", request_id="r1", timeout_s=5.0)
+    await anext(events)
+    assert (held(router), engine.closed) == (1, False)
+    await events.aclose()
+    assert (held(router), engine.closed) == (0, True)
+
+
+@pytest.mark.parametrize("method", ["answer", "events"])
+async def test_cancelling_one_who_waits_closes_the_engines_and_gives_the_permit_back(
+    parts: dict[str, FakePart], method: str
+) -> None:
+    router, engine = await streaming(parts, events_of(answered())[0], None)
+
+    async def read() -> None:
+        if method == "answer":
+            await router.answer("Why?", request_id="r1", timeout_s=5.0)
+        async for _ in router.events("Why?", request_id="r1", timeout_s=5.0):
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0.02)
+    assert held(router) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (held(router), engine.closed) == (0, True)
+
+
+async def test_what_a_stream_declines_is_kept_in_the_backlog(parts: dict[str, FakePart]) -> None:
+    router = await started(parts)
+    events = [event async for event in router.events("What does chain do?", request_id="r1", timeout_s=5.0)]
+    assert [type(event).__name__ for event in events] == ["Routed", "Found", "Finished"]
+    await router._gaps._backlog.flush()
+    [gap] = (await router.gaps(GapQuery(state=None))).gaps
+    assert gap.latest.request_id == "r1"
+    await destroy(router)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
 import pytest
 
 from models.errors import EndpointKeyError
 from models.remote_synthesizer import EndpointSynthesizer
-from serving.deployments.synthesizer import endpoint_of, started
+from serving.answer.seams import Generation
+from serving.answer.types import Deadline, Delta, Message
+from serving.deployments.base import ModelDeployment
+from serving.deployments.synthesizer import SynthesizerDeployment, endpoint_of, started
 from serving.settings import Settings, parse
 
 KEY = "sk-not-to-be-told"
@@ -37,3 +44,32 @@ async def test_without_its_key_a_replica_does_not_start(monkeypatch: pytest.Monk
     monkeypatch.delenv("MODELS_KEY", raising=False)
     with pytest.raises(EndpointKeyError, match="MODELS_KEY"):
         await started(settings_of())
+
+
+class FakeSynthesizer:
+    """Writes one delta, then nothing until it is closed, which takes a moment."""
+
+    closed = False
+
+    async def generate(self, _request: Generation, *, deadline: Deadline) -> AsyncGenerator[Delta, None]:
+        try:
+            yield Delta("Chain ")
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)
+            self.closed = True
+
+
+async def test_a_reply_is_in_flight_until_the_engine_is_rid_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Serve awaits the destructor and then takes it off the class, where Python would call it and await nothing.
+    monkeypatch.delattr(SynthesizerDeployment.func_or_class, "__del__")
+    deployment: Any = object.__new__(SynthesizerDeployment.func_or_class)
+    ModelDeployment.__init__(deployment)
+    deployment._in_flight, deployment._synthesizer = 0, FakeSynthesizer()
+    reply = deployment.generate(Generation((Message("user", "x"),), "r1", max_tokens=4), timeout_s=5.0)
+    assert await deployment.in_flight() == 0
+    assert (await anext(reply)).text == "Chain "
+    assert await deployment.in_flight() == 1
+    await reply.aclose()
+    assert deployment._synthesizer.closed
+    assert await deployment.in_flight() == 0

@@ -17,9 +17,11 @@ from serving.gateway.openapi import GET_ERRORS, POST_ERRORS
 from serving.gateway.routes.answer import AnswerRequest
 from serving.gateway.routes.health import Health, Readiness
 from serving.gateway.routes.search import SearchRequest, SearchResponse
+from serving.gateway.stream_events import KINDS
 
 from .fakes import FakeBackend
 from .test_http import api_over
+from .test_stream_events import read
 
 Json = dict[str, Any]
 
@@ -117,6 +119,19 @@ def test_examples_are_what_they_say(document: Json, name: str, request_kind: Any
     assert answers
     for value in answers:
         assert TypeAdapter(response_kind).validate_python(value).model_dump(mode="json") == value
+
+
+def test_a_stream_is_described_event_by_event(document: Json) -> None:
+    content = operations(document)["answer"]["responses"]["200"]["content"]
+    assert set(content) == {"application/json", "text/event-stream"}
+    described = {
+        event["properties"]["event"]["const"]: event["properties"]["data"]["contentSchema"]["$ref"].split("/")[-1]
+        for event in content["text/event-stream"]["itemSchema"]["oneOf"]
+    }
+    assert described == {**{name: kind.__name__ for name, kind in KINDS.items()}, "error": "ErrorOut"}
+    [example] = content["text/event-stream"]["examples"].values()
+    assert {event.event for event in read(example["value"].encode())} <= set(described)
+    assert "cannot be resumed: `Last-Event-ID` is" in operations(document)["answer"]["description"]
 
 
 def test_the_answers_of_the_examples_are_grounded() -> None:

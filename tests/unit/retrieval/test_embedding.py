@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -193,10 +194,10 @@ def test_a_folder_may_go_while_it_is_opened(tmp_path: Path, monkeypatch: pytest.
     load = HybridIndex.load
     published = iter([PAGES[:2], PAGES[:3]])
 
-    def overtaken(folder: Path) -> HybridIndex:
+    def overtaken(folder: Path, **rest: Any) -> HybridIndex:
         for pages in published:
             update_fake(tmp_path, pages)
-        return load(folder)
+        return load(folder, **rest)
 
     update_fake(tmp_path, PAGES[:1])
     monkeypatch.setattr(HybridIndex, "load", overtaken)

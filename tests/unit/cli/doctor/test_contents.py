@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from models.catalog import fingerprint
-from serving.answer.types import Passage
 from serving.cli.doctor import contents
 from serving.cli.doctor.findings import Status, Subject
-from serving.retrieval.builder import build_index
+from serving.retrieval.documents import Document
 from serving.settings import parse
 from tests.unit.cli.doctor.fakes import FakeMachine, found
+from tests.unit.retrieval.conftest import embed_fake, update_fake
 from tests.unit.retrieval.fakes import FakeEmbedder
 
 OK, WARNING, PROBLEM = Status.OK, Status.WARNING, Status.PROBLEM
@@ -93,15 +93,9 @@ def test_an_adapter(subject: Subject, tmp_path: Path) -> None:
 @pytest.fixture
 def indexed(subject: Subject, tmp_path: Path) -> Subject:
     name = f"embedder@{fingerprint(tmp_path / 'embedder')}"
-    passages = [Passage(id=str(n), text=f"word {n}", title="t", source="s") for n in range(3)]
-    build_index(
-        passages,
-        subject.settings.index_path,
-        FakeEmbedder(),
-        embedder_name=name,
-        corpus="three words",
-        progress=lambda *_: None,
-    )
+    documents = [Document(f"The word {n} stands here.", title=f"t{n}", source="s") for n in range(3)]
+    update_fake(subject.settings.index_path, documents, embedder_name=name)
+    embed_fake(subject.settings.index_path, FakeEmbedder(), name=name)
     return subject
 
 

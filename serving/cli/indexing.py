@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from models.catalog import Catalog, fingerprint
 from serving.answer.errors import IndexLockedError, IndexMissingError
@@ -17,6 +18,9 @@ from serving.retrieval.manifest import Manifest
 from serving.retrieval.sources.options import Options
 from serving.settings import Settings
 
+if TYPE_CHECKING:  # torch takes its time to import
+    from models.embedder import Embedder
+
 LOCK_TIMEOUT_S = 900.0
 
 
@@ -24,6 +28,25 @@ def embedder_name(settings: Settings) -> str:
     """What names the embedder's weights in an index, without loading them."""
     folder = Catalog(settings.home).locate(settings.models.embedder.model)
     return f"{folder.name}@{fingerprint(folder)}"
+
+
+def load_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name, in this process."""
+    from transformers.utils.logging import disable_progress_bar
+
+    from models.embedder import Embedder
+
+    chosen = settings.models.embedder
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
+    return Embedder(
+        Catalog(settings.home).locate(chosen.model),
+        threads=chosen.threads,
+        dtype=chosen.dtype,
+        max_tokens=chosen.max_tokens,
+        batch_tokens=chosen.batch_tokens,
+        device=chosen.device,
+        memory_share=chosen.gpu_memory_share,
+    )
 
 
 def current(settings: Settings) -> Manifest | None:
@@ -76,23 +99,10 @@ def index_sources(
 
 
 def _build(passages: Iterable[Passage], settings: Settings, corpus: str, steps: Steps) -> Manifest:
-    from transformers.utils.logging import disable_progress_bar
-
-    from models.embedder import Embedder
     from serving.retrieval.builder import build_index
 
-    chosen = settings.models.embedder
     steps.say("loading the embedder")
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
-    embedder = Embedder(
-        Catalog(settings.home).locate(chosen.model),
-        threads=chosen.threads,
-        dtype=chosen.dtype,
-        max_tokens=chosen.max_tokens,
-        batch_tokens=chosen.batch_tokens,
-        device=chosen.device,
-        memory_share=chosen.gpu_memory_share,
-    )
+    embedder = load_embedder(settings)
     began = time.perf_counter()
 
     def progress(done: int, total: int | None) -> None:

@@ -114,8 +114,9 @@ def verdicts(found: Calibration) -> Iterator[str]:
     )
     if not proposal.shown:
         most = proposal.at.lost_at_most or 0.0
+        lowest = "With so few, that is just the lowest score seen. " if exact.n * proposal.lose < 1 else ""
         yield (
-            f"Of all questions like these it may lose up to {_said(most)} (95 % confidence). "
+            f"{lowest}Of all questions like these it may lose up to {_said(most)} (95 % confidence). "
             f"To show {allowed}, it takes {proposal.needed} answerable questions with none lost, or more with some."
         )
     if found.separation.value is not None:

@@ -61,7 +61,7 @@ def run(
     if passages == []:
         raise ValueError(f"{path} has no passages of its own; leave --passages out to search the index")
     with scoring.opened(settings, passages, steps) as scorer:
-        steps.say(f"scoring {len(rows)} questions over {scorer.passages} passages; Ctrl-C shows what is known so far")
+        steps.say(f"scoring {len(rows)} questions over {scorer.passages} passages; Ctrl-C ends it early")
         tally = Tally(len(rows), steps)
         status = _score(scorer, rows, settings, tally, steps)
     report = _report(suite, settings, scorer, tally, lose=lose, seed=seed, rng=rng, chosen=len(rows), status=status)

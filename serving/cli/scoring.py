@@ -38,7 +38,7 @@ QUESTION_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """What scores questions; ``index`` is the generation of the ``passages`` searched, ``name`` the reranker's weights."""
+    """What scores questions. ``index`` is the generation searched, ``passages`` its size, ``name`` the reranker's."""
 
     retriever: Retriever
     reranker: Reranker

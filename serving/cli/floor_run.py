@@ -50,8 +50,8 @@ def run(
 ) -> tuple[FloorReport, int]:
     """The report, and the command's exit status: above 0 when it is of a part of the questions alone.
 
-    Raises ``AnswerError`` where questions, index or weights are missing, ``ValueError`` where nothing can be said of the
-    questions, and ``KeyboardInterrupt`` before the first of them is scored.
+    Raises ``AnswerError`` where questions, index or weights are missing, ``ValueError`` where nothing can be said of
+    the questions, and ``KeyboardInterrupt`` before the first of them is scored.
     """
     suite = read_answerability(path)
     _report_bad(suite, steps)

@@ -167,12 +167,12 @@ def test_answerability_is_read_from_bare_questions_and_from_qa_rows(tmp_path: Pa
     path.write_text(
         '{"question": "a?", "answerable": true}\n'
         '{"question": "a?", "answerable": false}\n'  # without ids nothing is a repeat
-        '{"id": "q-1", "question": "b?", "answerable": false, "answers": [], "passages": [{"text": "t"}], "kind": "x"}\n'
+        '{"id": "q-1", "question": "b?", "answerable": false, "answers": [], "passages": [{"text": "t"}]}\n'
         '{"id": "q-1", "question": "c?", "answerable": true}\n'
         '{"question": "d?", "answerable": 1}\n'
         '{"question": "e?", "answerable": true, "label": 1}\n'
     )
-    suite = read_answerability(path)
+    suite = suites.read_answerability(path)
     assert [(row.question, row.answerable, len(row.passages)) for row in suite.rows] == [
         ("a?", True, 0),
         ("a?", False, 0),

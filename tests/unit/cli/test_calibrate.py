@@ -42,9 +42,11 @@ class ScriptedReranker:
     def __init__(self, raises: dict[str, BaseException] | None = None) -> None:
         self._raises = raises or {}
         self.asked: list[str] = []
+        self.documents: list[list[str]] = []
 
     async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
         self.asked.append(query)
+        self.documents.append(list(documents))
         for word, error in self._raises.items():
             if word in query:
                 raise error
@@ -135,6 +137,8 @@ async def test_a_floor_at_the_score_keeps_the_question_and_one_above_it_loses_it
     above = await ask(made, question, score_floor=math.nextafter(best.score, 1), retrieval_weight=weight)
     assert above.decline is not None
     assert above.decline.reason is DeclineReason.NOTHING_RETRIEVED
+    ours, *engines = reranker.documents
+    assert engines == [ours, ours]
 
 
 async def test_as_many_are_reranked_as_the_settings_say() -> None:
@@ -197,8 +201,9 @@ def test_a_picture_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert answer(questions(tmp_path, *TWENTY), "--png", str(path)).exit_code == 0
     with Image.open(path) as image:
         assert (image.format, image.size) == ("PNG", (960, 720))
-        colours = {colour for _, colour in image.getcolors(1 << 20) or []}
-    assert {(0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)} <= colours
+        for part in ((0, 70, 960, 352), (0, 410, 960, 720)):  # the bars, and the curves
+            colours = {colour for _, colour in image.crop(part).getcolors(1 << 20) or []}
+            assert {(0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00)} <= colours
 
 
 def test_answerable_questions_alone_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,6 +257,12 @@ def test_failure_after_failure_ends_the_run_with_what_is_known(tmp_path: Path, m
     found = json.loads(result.stdout)
     assert (found["complete"], len(found["cases"]), len(found["failed"])) == (False, 20, 3)
     assert len(reranker.asked) == 23
+
+
+def test_failures_that_are_apart_do_not_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, broken=OverloadedError("no room for it"))
+    found = document(questions(tmp_path, *[row("broken", True), row("broken", True), row(0.5, True)] * 3))
+    assert (found["complete"], len(found["cases"]), len(found["failed"])) == (True, 3, 6)
 
 
 def test_control_c_shows_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

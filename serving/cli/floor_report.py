@@ -11,6 +11,7 @@ from rich.text import Text
 from serving.cli.scoring import Case, Failure
 from serving.evaluation.estimates import Estimate
 from serving.evaluation.floors import BINS, Calibration, Floor, Spread
+from serving.evaluation.published import LOST_BY_A_STRICT_FLOOR
 
 BAR = 19
 """Characters of the longest bar."""
@@ -18,7 +19,7 @@ BAR = 19
 NOT_THE_GATE = (
     "The floor discards noise before composing; it is not the gate. Whether a question is answered is decided by "
     "proving each sentence against the passages it cites. A floor that is to do that job loses what could be answered: "
-    "elsewhere, 40 % of the answerable questions, at the floor that stopped all of the others."
+    f"elsewhere, {LOST_BY_A_STRICT_FLOOR:.0f} % of the answerable questions, at the floor that stopped all the others."
 )
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"

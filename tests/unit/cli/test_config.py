@@ -191,7 +191,9 @@ def test_the_index_that_up_builds_is_built_with_the_same_settings(
 
 def test_index_and_search_use_the_effective_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[Settings] = []
-    monkeypatch.setattr(indexing, "index_sources", lambda _inputs, _options, settings, *_: seen.append(settings))
+    monkeypatch.setattr(
+        indexing, "index_sources", lambda _inputs, _options, settings, *_: seen.append(settings)
+    )
     assert answer("index", str(tmp_path), "--set", f"index={tmp_path / 'i'}").exit_code == 0
     assert seen[0].index_path == tmp_path / "i"
     assert answer("search", "x", "--set", "tyop=1").exit_code == 2

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from models.catalog import Catalog, fingerprint
 from serving.answer.errors import IndexLockedError, IndexMissingError
@@ -18,6 +18,9 @@ from serving.retrieval.changes import Changes, Given
 from serving.retrieval.manifest import Manifest
 from serving.retrieval.sources.options import Options
 from serving.settings import Settings
+
+if TYPE_CHECKING:  # torch takes its time to import
+    from models.embedder import Embedder
 
 LOCK_TIMEOUT_S = 86_400.0
 INSTALLED = "installed packages and the standard library"
@@ -123,6 +126,25 @@ def index_given(given: Iterable[Given], settings: Settings, steps: Steps, *, rep
     return embed(settings, steps)
 
 
+def load_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name, in this process."""
+    from transformers.utils.logging import disable_progress_bar
+
+    from models.embedder import Embedder
+
+    chosen = settings.models.embedder
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
+    return Embedder(
+        Catalog(settings.home).locate(chosen.model),
+        threads=chosen.threads,
+        dtype=chosen.dtype,
+        max_tokens=chosen.max_tokens,
+        batch_tokens=chosen.batch_tokens,
+        device=chosen.device,
+        memory_share=chosen.gpu_memory_share,
+    )
+
+
 def embed(settings: Settings, steps: Steps) -> Manifest:
     """Embeds what has no embedding yet; the model is loaded only when something is missing."""
     from serving.retrieval.embedding import embed_missing
@@ -133,21 +155,7 @@ def embed(settings: Settings, steps: Steps) -> Manifest:
     if manifest.embedder == name and manifest.embedded == manifest.passages:
         return manifest
     steps.say(f"embedded {manifest.embedded} of {manifest.passages}; BM25 answers meanwhile. Loading the embedder")
-    from transformers.utils.logging import disable_progress_bar
-
-    from models.embedder import Embedder
-
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # the steps say what goes on
-    chosen = settings.models.embedder
-    embedder = Embedder(
-        Catalog(settings.home).locate(chosen.model),
-        threads=chosen.threads,
-        dtype=chosen.dtype,
-        max_tokens=chosen.max_tokens,
-        batch_tokens=chosen.batch_tokens,
-        device=chosen.device,
-        memory_share=chosen.gpu_memory_share,
-    )
+    embedder = load_embedder(settings)
     began, first = time.perf_counter(), manifest.embedded
 
     def progress(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``config``, ``doctor``, ``errors``,
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``calibrate``, ``config``, ``doctor``, ``errors``,
 ``prompt``, ``gaps``, ``eval``.
 """
 
@@ -15,6 +15,7 @@ from rich.console import Console
 
 from serving.answer.errors import AnswerError
 from serving.cli import config as config_commands
+from serving.cli.calibrating import calibrate
 from serving.cli.client import DEFAULT_URL, ServerError
 from serving.cli.console import fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
@@ -213,6 +214,15 @@ app.command(
         after="Next: do what the arrows say, then `answer up`. `answer config check` says more of settings.",
     ),
 )(doctor)
+app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ("answer calibrate questions.jsonl --png floors.png", "over the index on this machine"),
+        ("answer calibrate qa.jsonl.gz --passages --limit 200", "over the passages of the rows"),
+        ("answer calibrate questions.jsonl --json | jq -r .set", "for scripts"),
+        after="Next: `answer up --set answer.score_floor=VALUE`.",
+    ),
+)(calibrate)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
 app.add_typer(gaps, name="gaps", rich_help_panel=TEXT)
 app.command(

@@ -79,6 +79,14 @@ class QaRow(Identified):
         return (self.answers,) if self.answers else ()
 
 
+class AnswerabilityRow(QaRow):
+    """A question of which it is known whether it can be answered: that alone, or a whole row of a ``qa`` suite."""
+
+    id: str = ""
+    passages: tuple[QaPassage, ...] = ()
+    answers: tuple[str, ...] = ()
+
+
 class GroundingRow(Identified):
     """Whether a document fully supports a claim (1) or not (0)."""
 

@@ -25,6 +25,7 @@ COMMANDS = [
     ("ask",),
     ("index",),
     ("search",),
+    ("calibrate",),
     ("doctor",),
     ("errors",),
     ("prompt",),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -125,8 +125,8 @@ class _LocalStream:
         self._stream = stream
         self._closing: asyncio.Task[None] | None = None
 
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return cast("AsyncIterator[Any]", self._stream)
+    async def __anext__(self) -> Any:
+        return await anext(self._stream)
 
     def cancel(self) -> None:
         self._closing = asyncio.get_running_loop().create_task(self._stream.aclose())

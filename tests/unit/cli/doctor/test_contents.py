@@ -102,7 +102,7 @@ def indexed(subject: Subject, tmp_path: Path) -> Subject:
 def test_an_index(indexed: Subject) -> None:
     finding = found(contents.index, FakeMachine(), indexed)["index"]
     assert finding.status is OK
-    assert finding.message.startswith("3 passages of three words, generation ")
+    assert finding.message.startswith("3 passages of docs, generation ")
 
 
 def test_no_index_yet(subject: Subject) -> None:
@@ -111,8 +111,8 @@ def test_no_index_yet(subject: Subject) -> None:
 
 
 def test_a_damaged_index(indexed: Subject) -> None:
-    [manifest] = indexed.settings.index_path.glob("generations/*/manifest.json")
-    manifest.write_text(json.dumps({"format": 99}))
+    for manifest in indexed.settings.index_path.glob("generations/*/manifest.json"):
+        manifest.write_text(json.dumps({"format": 99}))
     finding = found(contents.index, FakeMachine(), indexed)["index"]
     assert (finding.status, finding.fix) == (PROBLEM, "answer index --installed")
 

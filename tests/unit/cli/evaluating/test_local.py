@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from serving.answer import composing
+from serving.answer import context
 from serving.answer.seams import Generation, Pair, Parts
 from serving.answer.types import Deadline, Delta, Message, Reason
 from serving.cli.console import Steps
@@ -148,5 +148,5 @@ async def test_guards_are_switched_off_and_on_again(monkeypatch: pytest.MonkeyPa
 
 def test_every_part_that_can_be_switched_off_is_there() -> None:
     with without(list(Part)):
-        assert composing.order(4) == [0, 1, 2, 3]  # type: ignore[attr-defined]
-    assert composing.order(4) == [0, 2, 3, 1]  # type: ignore[attr-defined]
+        assert context.order(4) == [0, 1, 2, 3]
+    assert context.order(4) == [0, 2, 3, 1]

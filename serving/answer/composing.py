@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from serving.answer import prompt, verification
-from serving.answer.context import order
+from serving.answer.context import numbered
 from serving.answer.policy import GrammarMode, Policy
 from serving.answer.quotes import quotable
 from serving.answer.seams import Generation, Parts
@@ -84,9 +84,8 @@ class Composer:
         if grammar == prompt.DECLINE_GRAMMAR:  # nothing else could be written: the model need not be asked
             draft.text = prompt.DECLINE_LINE
             return draft
-        numbered = [(rank + 1, passages[rank]) for rank in order(len(passages))]
         request = Generation(
-            messages=prompt.messages(question, numbered, nonce, self._control_tokens),
+            messages=prompt.messages(question, numbered(passages), nonce, self._control_tokens),
             request_id=request_id,
             max_tokens=self._policy.max_reply_tokens,
             temperature=self._policy.temperature,

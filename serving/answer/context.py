@@ -136,5 +136,10 @@ def order(count: int) -> list[int]:
     return [*range(0, count, 2), *reversed(range(1, count, 2))]
 
 
+def numbered(passages: Sequence[Passage]) -> list[tuple[int, Passage]]:
+    """Ranked passages with their numbers, from 1, in the order in which they stand in the prompt."""
+    return [(rank + 1, passages[rank]) for rank in order(len(passages))]
+
+
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

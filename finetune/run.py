@@ -2,13 +2,11 @@
 
 FOLDER/settings.json     the settings, as they were resolved
 FOLDER/data.json         each input with its SHA-256, its rows and how many were left out
-FOLDER/bad_rows.jsonl    the rows that were left out: file, line, why
+FOLDER/bad_rows.json     the rows that were left out: file, line, why
 FOLDER/checkpoints/      what training goes on from after a kill
 FOLDER/metrics.jsonl     one line a logged step
 FOLDER/tensorboard/      the same for TensorBoard
-FOLDER/weights/          the product: safetensors and what loads them
-FOLDER/metrics.json      what was measured on held-out data; there once the run is finished
-FOLDER/README.md         the model card
+FOLDER/weights/          the product: safetensors and what loads them; there once the run is finished
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        return (self.folder / "metrics.json").exists()
+        return self.weights.exists()
 
     @property
     def weights(self) -> Path:

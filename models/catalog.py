@@ -52,18 +52,28 @@ class Catalog:
         :class:`~models.errors.DiskFullError` and :class:`~models.errors.HubUnreachableError`.
         """
         kind, colon, rest = reference.partition(":")
-        if colon and kind == "package":
-            found = _in_package(rest)
-        elif colon and kind == "hub":
+        if colon and kind == "hub":
             found = hub.download(rest, progress=progress)
         else:
-            found = Path(rest if colon and kind == "path" else reference).expanduser().absolute()
-            if not found.exists():
-                raise ModelNotFoundError(
-                    f"No model at {reference!r}: give package:NAME, path:FOLDER, hub:ORG/NAME or an existing folder."
-                )
+            found = _here(reference, kind if colon else "", rest)
         if found.suffix == ".gguf" and found.is_file():
             found = self._dequantised(found, progress)
+        _check(found, reference)
+        return found
+
+    def find(self, reference: str) -> Path | None:
+        """The folder that :meth:`locate` would give, or None when it would have to prepare or to fetch it first.
+
+        Changes nothing and asks no network. Raises as :meth:`locate` does for what is not there or cannot be used.
+        """
+        kind, colon, rest = reference.partition(":")
+        if colon and kind == "hub":
+            return None
+        found = _here(reference, kind if colon else "", rest)
+        if found.suffix == ".gguf" and found.is_file():
+            found = self._dequantised_folder(found)
+            if not found.is_dir():
+                return None
         _check(found, reference)
         return found
 
@@ -86,10 +96,7 @@ class Catalog:
         return build_once(target, build, needed_bytes=lambda: _size(base), progress=progress)
 
     def _dequantised(self, source: Path, progress: Progress) -> Path:
-        with source.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
-        digest.update(f"recipe {_RECIPE}".encode())
-        target = self._home.absolute() / "models" / f"{source.stem}-{digest.hexdigest()[:12]}"
+        target = self._dequantised_folder(source)
 
         def build(folder: Path, lock: int) -> None:
             progress(f"Preparing {source.name}: unpacking it to float32 safetensors, once")
@@ -97,6 +104,12 @@ class Catalog:
             progress(f"Prepared {source.name}")
 
         return build_once(target, build, needed_bytes=lambda: GgufFile(source).float32_bytes(), progress=progress)
+
+    def _dequantised_folder(self, source: Path) -> Path:
+        with source.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+        digest.update(f"recipe {_RECIPE}".encode())
+        return self._home.absolute() / "models" / f"{source.stem}-{digest.hexdigest()[:12]}"
 
 
 def _size(folder: Path) -> int:
@@ -118,6 +131,18 @@ def _apart(module: str, arguments: list[Path], lock: int) -> None:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
         raise ModelUnusableError(f"{arguments[0].name} could not be prepared: {last}")
+
+
+def _here(reference: str, kind: str, rest: str) -> Path:
+    """The file or folder on this machine that ``reference`` names; its parts are ``kind`` and ``rest``."""
+    if kind == "package":
+        return _in_package(rest)
+    found = Path(rest if kind == "path" else reference).expanduser().absolute()
+    if not found.exists():
+        raise ModelNotFoundError(
+            f"No model at {reference!r}: give package:NAME, path:FOLDER, hub:ORG/NAME or an existing folder."
+        )
+    return found
 
 
 def _in_package(name: str) -> Path:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from serving.answer.errors import AnswerError, DeadlineExceededError, UnavailableError
+from serving.answer.errors import AnswerError, DeadlineExceededError, DeviceMissingError, UnavailableError
 from serving.answer.types import Deadline
 
 T = TypeVar("T")
@@ -21,6 +21,25 @@ Check = Callable[[], None]
 
 def unchecked() -> None:
     """The check of a job that is always wanted."""
+
+
+def choose(device: str | None, memory_share: float | None = None) -> torch.device:
+    """The device to compute on; ``None`` is a GPU where there is one. On a GPU torch may take ``memory_share`` of its
+    memory in this process, and fails beyond it instead of taking what others count on; ``None`` sets no bound.
+
+    Raises :class:`~serving.answer.errors.DeviceMissingError` when this process sees no GPU and is to use one.
+    """
+    chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if chosen.type != "cuda":
+        return chosen
+    if not torch.cuda.is_available():
+        raise DeviceMissingError(
+            "A model's device is cuda, and this process sees no GPU that torch can use: set device to cpu, or install "
+            "the `gpu` extra on a machine with a GPU."
+        )
+    if memory_share:
+        torch.cuda.set_per_process_memory_fraction(memory_share, chosen)
+    return chosen
 
 
 class _AbandonedError(Exception):

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from models.batching import batches
 from models.cpu import Dtype, cpu_flags, resolve_dtype
-from models.device import Check, DeviceThread, unchecked
+from models.device import Check, DeviceThread, choose, unchecked
 from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
 from models.splitting import split
@@ -28,7 +27,8 @@ class Embedder:
 
     A text longer than the window (``max_tokens``, at most the model's own) is not cut: it is split, and its vector is
     the mean of its pieces' by length, made a unit vector again. ``batch_tokens`` bounds rows times the longest row;
-    a CPU is fastest with batches that stay in its caches, a GPU with large ones.
+    a CPU is fastest with batches that stay in its caches, a GPU with large ones. ``memory_share`` bounds what this
+    process takes of a GPU's memory.
     """
 
     def __init__(
@@ -40,16 +40,17 @@ class Embedder:
         max_tokens: int | None = None,
         batch_tokens: int | None = None,
         device: str | None = None,
+        memory_share: float | None = None,
     ) -> None:
         self.name = f"{folder.name}@{fingerprint(folder)}"
-        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        on_cpu = where == "cpu"
+        where = choose(device, memory_share)
+        on_cpu = where.type == "cpu"
         self._batch_tokens = batch_tokens or (1024 if on_cpu else 16384)
         chosen = resolve_dtype(dtype, flags=cpu_flags() if on_cpu else None)
         try:
             self._model: Any = SentenceTransformer(
                 str(folder),
-                device=where,
+                device=str(where),
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True, "dtype": chosen if chosen != "auto" else "float32"},
             )

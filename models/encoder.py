@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer, BatchEncoding
 
 from models.batching import batches
-from models.device import Check, DeviceThread, unchecked
+from models.device import Check, DeviceThread, choose, unchecked
 from models.errors import InputTooLongError, ModelUnusableError
 from models.fingerprint import fingerprint
 from models.splitting import split
@@ -25,6 +25,7 @@ from serving.answer.types import Deadline
 Order = Literal["document_first", "settled_first"]
 
 _DOCUMENT_SHARE = 8  # at least an eighth of the window is the document's
+_BATCH_TOKENS = 8192
 _ENDLESS = 10**6  # tokenizers without a limit of their own report an enormous one
 
 
@@ -46,7 +47,7 @@ class PairEncoder:
     The positive label is the one named ``entail...`` in the model's ``id2label``, else the last. ``order`` is how the
     model was trained: rerankers read the query first, grounding checkers the document. ``max_tokens`` narrows the
     model's window; ``batch_tokens`` bounds rows times the longest row of a batch; ``threads`` is the width of an
-    operation on a CPU.
+    operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory.
     """
 
     def __init__(
@@ -56,13 +57,14 @@ class PairEncoder:
         order: Order,
         threads: int,
         max_tokens: int | None = None,
-        batch_tokens: int = 8192,
+        batch_tokens: int | None = None,
         device: str | None = None,
+        memory_share: float | None = None,
     ) -> None:
         self.name = f"{folder.name}@{fingerprint(folder)}"
         self._order = order
-        self._batch_tokens = batch_tokens
-        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._batch_tokens = batch_tokens or _BATCH_TOKENS
+        self._device = choose(device, memory_share)
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model: Any = AutoModelForSequenceClassification.from_pretrained(

@@ -9,7 +9,6 @@ class ModelError(UnavailableError):
     """A model cannot be had. Trying again changes nothing until someone acts."""
 
     code = "model_error"
-    retryable = False
 
 
 class ModelNotFoundError(ModelError):
@@ -28,7 +27,6 @@ class HubUnreachableError(ModelError):
     """The model hub did not answer, or may not be asked."""
 
     code = "hub_unreachable"
-    retryable = True
 
 
 class DiskFullError(ModelError):
@@ -37,15 +35,25 @@ class DiskFullError(ModelError):
     code = "disk_full"
 
 
+class EndpointError(ModelError):
+    """An endpoint that serves a model refuses what it is asked."""
+
+    code = "endpoint_refused"
+
+
+class EndpointKeyError(EndpointError):
+    """An endpoint does not take the key it is called with, or there is none where one should be."""
+
+    code = "endpoint_key"
+
+
 class InputTooLongError(AnswerError):
     """A query, a claim or a prompt alone exceeds what the model can read. It is refused, never cut."""
 
     code = "input_too_long"
-    status = 422
 
 
 class GrammarError(AnswerError):
     """The engine cannot compile the grammar of a request."""
 
     code = "grammar_invalid"
-    status = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ class VllmSynthesizer:
             engine.close()
             raise
 
-    async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncIterator[Delta]:
+    async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncGenerator[Delta, None]:
         """The reply's deltas as they come. The last has a finish reason (``stop``, ``length`` or ``deadline``).
 
         Raises :class:`~models.errors.InputTooLongError` when prompt and reply do not fit the window,

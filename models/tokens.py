@@ -38,3 +38,16 @@ class TokenizerCounter:
     def count(self, text: str) -> int:
         """The number of tokens of ``text``, without the special tokens that would frame it."""
         return len(self._tokenizer.encode(readable(text), add_special_tokens=False).ids)
+
+
+class EstimatingCounter:
+    """The seam :class:`~serving.answer.seams.TokenCounter` for a model whose tokenizer is not here.
+
+    One token for every two bytes of UTF-8: more than tokenizers make of text in any language, so that less is put into
+    the window than would fit.
+    """
+
+    control_tokens: tuple[str, ...] = ()
+
+    def count(self, text: str) -> int:
+        return (len(text.encode("utf-8", "replace")) + 1) // 2

@@ -82,8 +82,9 @@ class VllmEngine:
         except EngineGenerateError as error:
             raise UnavailableError("The language model failed on this request.") from error
         except (VLLMClientError, ValueError) as error:
-            # The prompt was checked before: what is left for vLLM to refuse is the grammar.
-            raise GrammarError(f"The engine refuses the request: {error}") from error
+            # The prompt was checked before: what is left for vLLM to refuse is the grammar. Its message would quote the
+            # passages that the grammar holds.
+            raise GrammarError("The engine refuses the request's grammar.") from error
         finally:
             await outputs.aclose()
             if not finished and not self.dead:
@@ -110,11 +111,15 @@ def _arguments(options: VllmOptions) -> dict[str, Any]:
         "tensor_parallel_size": options.tensor_parallel_size,
         "trust_remote_code": False,
         "enable_log_requests": False,
+        # Between the members of an object a model may otherwise write blanks until its tokens are spent.
+        "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
     if options.kv_cache_gib is not None:
         arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gib * _GIB)
     if on_cpu and options.tensor_parallel_size == 1 and os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0":
         arguments["distributed_executor_backend"] = "uni"
+    if options.executor is not None:
+        arguments["distributed_executor_backend"] = options.executor
     if options.adapter is not None:
         arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": _lora_rank(options.adapter[1])}
     return arguments
@@ -135,5 +140,11 @@ def _sampling(request: Generation) -> SamplingParams:
         temperature=request.temperature,
         max_tokens=request.max_tokens,
         output_kind=RequestOutputKind.DELTA,
-        structured_outputs=StructuredOutputsParams(regex=request.grammar) if request.grammar else None,
+        structured_outputs=_constraint(request),
     )
+
+
+def _constraint(request: Generation) -> StructuredOutputsParams | None:
+    if request.grammar is not None:
+        return StructuredOutputsParams(regex=request.grammar)
+    return StructuredOutputsParams(json=request.schema) if request.schema is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from models.cpu import Dtype
 
@@ -18,7 +19,8 @@ class VllmOptions:
     of an operation on a CPU; None is what ``OMP_NUM_THREADS`` says, else all cores but one: threads that wait for each
     other are several times slower than one alone as soon as something else wants their core. ``adapter`` is a LoRA
     adapter, by name and folder, that every reply is written with. ``patience_s`` is how long nothing may come out while
-    something is in flight before the engine counts as stuck.
+    something is in flight before the engine counts as stuck. ``executor`` is who runs the workers of more than one
+    device: ``ray`` in the placement group that this process runs in, else processes of this machine.
     """
 
     model: Path
@@ -33,6 +35,7 @@ class VllmOptions:
     adapter: tuple[str, Path] | None = None
     seed: int = 0
     tensor_parallel_size: int = 1
+    executor: Literal["ray"] | None = None
     patience_s: float = 120.0
 
 

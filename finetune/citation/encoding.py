@@ -30,7 +30,7 @@ class Encoder:
     """Encodes conversations for the model in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)  # type: ignore[no-untyped-call]
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self._chat = ChatEncoder(self._tokenizer)
         self._control = (*CONTROL_TOKENS, *TokenizerCounter(folder).control_tokens)
         self._end = int(self._tokenizer.eos_token_id)

@@ -118,10 +118,11 @@ def _model(folder: Path, settings: CitationSettings) -> PeftModel:
     if settings.quantise:
         from transformers import BitsAndBytesConfig  # noqa: PLC0415 (an optional library)
 
-        quantised["quantization_config"] = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+        four_bits: Any = BitsAndBytesConfig
+        quantised["quantization_config"] = four_bits(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
     base = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, settings.dtype), **quantised)
     lora = settings.lora
-    return get_peft_model(  # type: ignore[no-any-return]
+    return get_peft_model(
         base,
         LoraConfig(
             r=lora.rank,

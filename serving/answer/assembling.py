@@ -5,14 +5,13 @@ Nothing else makes an :class:`~serving.answer.wire.Answer`, so nothing reaches a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from serving.answer import grounding
+from serving.answer import declining, grounding
 from serving.answer.admission import Admitted
-from serving.answer.composing import Draft
+from serving.answer.drafts import Draft
 from serving.answer.events import Routed
-from serving.answer.policy import MESSAGES
 from serving.answer.types import Clock, DeclineReason, Outcome, Passage, Reason, RefusalCause, Support
 from serving.answer.wire import (
     Answer,
@@ -55,13 +54,17 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every outcome of a question has in common."""
+    """What every outcome of a question has in common. ``language`` says which one it was asked in."""
 
     request_id: str
     routed: Routed
     versions: Versions
     watch: Stopwatch
     usage: Usage = field(default_factory=Usage)
+    language: Callable[[], str] = declining.in_english
+
+    def found_in(self, index: str) -> Frame:
+        return replace(self, versions=self.versions.model_copy(update={"index": index}))
 
     def used(self, draft: Draft) -> Frame:
         usage = Usage(
@@ -85,7 +88,7 @@ def declined(
     dropped: Sequence[tuple[Reason, int]] = (),
 ) -> Answer:
     """A decline: no claims, no citations, the passages that were found."""
-    decline = Decline(reason=reason, cause=cause, message=MESSAGES[cause or reason])
+    decline = Decline(reason=reason, cause=cause, message=declining.message(cause or reason, frame.language()))
     return _answer(frame, Outcome.DECLINED, passages, decline=decline, dropped=dropped)
 
 

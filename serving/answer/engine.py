@@ -10,16 +10,19 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
-from serving.answer import assembling, context, prompt, verification
-from serving.answer.admission import admit
-from serving.answer.composing import Composer, Draft
+from serving.answer import assembling, context, prompt
+from serving.answer.composing import Composer
+from serving.answer.drafts import Draft
 from serving.answer.errors import DeadlineExceededError, InvalidQuestionError
-from serving.answer.events import Event, Finished, Found, Proven, Routed, Withheld
-from serving.answer.policy import OnFabrication, Policy
+from serving.answer.events import Event, Finished, Found, Proven, Routed
+from serving.answer.pacing import Pace, Plan, leaving
+from serving.answer.policy import Policy
 from serving.answer.seams import Parts
-from serving.answer.types import Clock, Deadline, DeclineReason, Passage, RefusalCause, Route, Routing
+from serving.answer.settling import settle
+from serving.answer.types import Clock, Deadline, DeclineReason, Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 
 T = TypeVar("T")
@@ -59,6 +62,8 @@ class Engine:
         self._now = now
         self._nonce = nonce
         self._control_tokens = tuple(control_tokens)
+        self._composer = Composer(parts, policy, clock, self._control_tokens)
+        self._pace = Pace()
 
     async def route(self, question: str, *, deadline: Deadline) -> Routing:
         """Validates the question and chooses its route. No model runs. Raises :class:`InvalidQuestionError`."""
@@ -109,48 +114,86 @@ class Engine:
         routing = routing or await self.route(question, deadline=deadline)
         watch.lap("route")
         ran = Route.SEARCH if routing.route is Route.SEARCH else Route.SINGLE_PASS
-        index = await within(deadline, self._parts.retriever.version(), "retrieval")
         frame = assembling.Frame(
             request_id=request_id,
             routed=Routed(routing.route, ran, routing.cue),
-            versions=self._versions.model_copy(update={"index": index}),
+            versions=self._versions,
             watch=watch,
+            language=partial(self._parts.language, question),
         )
         yield frame.routed
         if ran is Route.SEARCH:
-            results = await within(
-                deadline,
-                self._parts.retriever.lexical(question, self._policy.search_results, deadline=deadline),
-                "retrieval",
+            limit = self._policy.search_results
+            results, index = await self._retrieve(
+                lambda: self._parts.retriever.lexical(question, limit, deadline=deadline), deadline
             )
+            frame = frame.found_in(index)
             watch.lap("retrieve")
             yield Found(tuple(results))
             yield Finished(assembling.search(frame, results))
             return
 
-        passages = await self._context(question, granted or routing.route, deadline, watch)
+        around = self._parts.counter.count(f"{prompt.SYSTEM}\n{question}")
+        # No more than half is held back: the pace may have been that of a worse time.
+        early = leaving(deadline, min(self._pace.least_s(prompt_tokens=around), deadline.remaining() / 2))
+        candidates, index = await self._retrieve(
+            lambda: self._parts.retriever.hybrid(question, self._policy.candidates, deadline=early), early
+        )
+        frame = frame.found_in(index)
+        watch.lap("retrieve")
+        ranked = await self._rank(question, candidates, early)
+        plan = self._pace.plan(
+            deadline.remaining(),
+            prompt_tokens=around,
+            context_tokens=self._policy.context_tokens,
+            reply_tokens=self._policy.max_reply_tokens,
+        )
+        passages = self._fill(ranked, granted or routing.route, plan)
+        watch.lap("rerank")
         yield Found(tuple(passages))
         if not passages:
             yield Finished(assembling.declined(frame, passages, DeclineReason.NOTHING_RETRIEVED))
             return
-        composer = Composer(self._parts, self._policy, self._clock, self._control_tokens)
-        draft = await composer.compose(
-            question, passages, nonce=self._nonce(), request_id=request_id, deadline=deadline
+        writing = await self._composer.begin(
+            question,
+            passages,
+            nonce=self._nonce(),
+            request_id=request_id,
+            max_tokens=plan.reply_tokens,
+            deadline=deadline,
         )
+        if writing is None:
+            yield Finished(assembling.declined(frame, passages, DeclineReason.NOT_IN_PASSAGES))
+            return
+        async with aclosing(writing.claims()) as claims:
+            async for judged in claims:
+                yield Proven(judged.claim.text, judged.citations)
+        draft = writing.draft
+        self._observe(draft)
         watch.record("synthesize", draft.synthesize_s)
         watch.record("verify", draft.verify_s)
-        for event in self._settle(frame, question, passages, draft, deadline):
+        for event in settle(frame.used(draft), question, passages, draft, policy=self._policy, deadline=deadline):
             yield event
 
-    async def _context(
-        self, question: str, route: Route, deadline: Deadline, watch: assembling.Stopwatch
-    ) -> list[Passage]:
-        """Retrieves wide, reranks, freshens, consolidates and fills the budget; best first."""
+    async def _retrieve(
+        self, ask: Callable[[], Awaitable[Sequence[Passage]]], deadline: Deadline
+    ) -> tuple[Sequence[Passage], str]:
+        """What ``ask`` finds, and the version of the index that holds it.
+
+        A newer index may take over at any time. When it did so in between, the question is asked again: passages and
+        version are always of one index.
+        """
+        version = await within(deadline, self._parts.retriever.version(), "retrieval")
+        while True:
+            found = await within(deadline, ask(), "retrieval")
+            now = await within(deadline, self._parts.retriever.version(), "retrieval")
+            if now == version:
+                return found, version
+            version = now
+
+    async def _rank(self, question: str, found: Sequence[Passage], deadline: Deadline) -> list[Passage]:
+        """Reranks and freshens; best first, noise left out."""
         policy = self._policy
-        found = await within(
-            deadline, self._parts.retriever.hybrid(question, policy.candidates, deadline=deadline), "retrieval"
-        )
-        watch.lap("retrieve")
         if not found:
             return []
         documents = [prompt.premise(passage) for passage in found]
@@ -161,41 +204,28 @@ class Engine:
             ranked = context.freshen(
                 ranked, now=now, half_life_days=policy.half_life_days, weight=policy.recency_weight
             )
-        kept = context.budget(
+        return ranked
+
+    def _fill(self, ranked: Sequence[Passage], route: Route, plan: Plan) -> list[Passage]:
+        """Consolidates what was ranked and fills the plan's budget, in rank order."""
+        policy = self._policy
+        return context.budget(
             context.consolidate(ranked, per_source=policy.per_source),
             counter=self._parts.counter,
             render=self._render,
-            tokens=policy.context_tokens,
+            tokens=plan.context_tokens,
             limit=policy.agentic_passages if route is Route.AGENTIC else policy.context_passages,
         )
-        watch.lap("rerank")
-        return kept
+
+    def _observe(self, draft: Draft) -> None:
+        self._pace.observe(
+            prompt_tokens=draft.prompt_tokens,
+            first_s=draft.first_s,
+            reply_tokens=draft.completion_tokens,
+            writing_s=draft.synthesize_s - draft.first_s,
+            verifying_s=draft.verify_s,
+        )
 
     def _render(self, number: int, passage: Passage) -> str:
         # Counted with a nonce of the real one's length: the budget holds for what the prompt will say.
         return prompt.render(number, passage, "0" * 8, self._control_tokens)
-
-    def _settle(
-        self, frame: assembling.Frame, question: str, passages: Sequence[Passage], draft: Draft, deadline: Deadline
-    ) -> list[Event]:
-        """Decides what became of a draft: answered, declined, refused, or too late."""
-        frame = frame.used(draft)
-        if draft.declines:
-            return [Finished(assembling.declined(frame, passages, DeclineReason.NOT_IN_PASSAGES))]
-        if draft.reply.fabricated and self._policy.on_fabrication is OnFabrication.REFUSE:
-            cause = RefusalCause.FABRICATED_CITATION
-            return [Finished(assembling.declined(frame, passages, DeclineReason.REFUSED, cause))]
-        corrected = verification.correct(draft.decomposed, draft.judged, floor=self._policy.confidence_floor)
-        admitted = admit(draft.reply, corrected, passages, question)
-        if not admitted.claims and (draft.finish_reason == "deadline" or deadline.passed):
-            raise DeadlineExceededError("the deadline passed before a claim was proven; allow more time")
-        if not draft.cites:
-            return [Finished(assembling.declined(frame, passages, DeclineReason.REFUSED, RefusalCause.UNGROUNDED))]
-        withheld: list[Event] = [Withheld(reason, count) for reason, count in admitted.dropped]
-        if not admitted.claims:
-            reason = DeclineReason.NOTHING_PROVEN
-            return [*withheld, Finished(assembling.declined(frame, passages, reason, dropped=admitted.dropped))]
-        proven: list[Event] = [Proven(shown.statement.claim.text, shown.judged.citations) for shown in admitted.claims]
-        truncated = draft.cut_short or deadline.passed
-        answer = assembling.answered(frame, passages, admitted, truncated=truncated)
-        return [*proven, *withheld, Finished(answer)]

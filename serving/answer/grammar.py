@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from serving.answer.sentences import terminator_start
+from serving.answer.sentences import TERMINATORS, terminator_start
 
 # It begins as no sentence does, so that a model under a grammar never drifts into it from a common first word.
 DECLINE_LINE = "~NO_ANSWER: the passages do not answer this question."
@@ -27,16 +27,23 @@ def _literal(text: str) -> str:
 DECLINE_GRAMMAR = _literal(DECLINE_LINE)
 
 
-def marker_grammar(passages: int, sentences: int, names: Sequence[str] = ()) -> str:
+# What no sentence may hold: what could end it before its marker (terminators of all scripts, line breaks and other
+# control characters), what could be read as another marker (brackets of all widths), and the private use characters
+# that go with citation spans. As a class of a regular expression.
+_ESCAPING = rf"\x00-\x1f\x7f-\x9f\u2028\u2029\u0085\[\]【】［］{TERMINATORS}\ue200-\ue206"
+
+
+def marker_grammar(passages: int, sentences: int) -> str:
     """A regular expression for up to ``sentences`` sentences that each cite a passage 1…``passages``, or the decline.
 
     The marker comes after the full stop, where a model is ready to end a sentence: ``It ends. [1]``. Inside a sentence
-    no bracket, terminator or line break can be written, so none escapes its marker and no other can be made. The full
-    stops of ``names`` (``itertools.chain``) are allowed.
+    no bracket, terminator or line break can be written, so none escapes its marker and no other can be made; a full
+    stop can, when a letter or digit follows it (``itertools.chain``, ``3.14``, ``x.__len__``). Nothing in it depends on
+    what the passages say: the expression of a size is one string, which an engine compiles once.
     """
     numbers = "|".join(str(number) for number in range(passages, 0, -1))
-    inside = "|".join([r"[^\[\]\n.!?]", *map(_literal, names)])
-    sentence = rf"[A-Z`\"'](?:{inside})*\. \[(?:{numbers})\]"
+    start = rf"(?:[A-Z\"']|`[^`{_ESCAPING}])"  # three backticks would open a block of code
+    sentence = rf"{start}(?:[^{_ESCAPING}]|\._{{0,2}}[A-Za-z0-9])*\. \[(?:{numbers})\]"
     return rf"(?:{DECLINE_GRAMMAR}|{sentence}(?: {sentence}){{0,{sentences - 1}}})"
 
 

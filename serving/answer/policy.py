@@ -7,8 +7,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from serving.answer.types import DeclineReason, RefusalCause
-
 
 class GrammarMode(StrEnum):
     """What the synthesizer is allowed to write."""
@@ -17,6 +15,8 @@ class GrammarMode(StrEnum):
     """Sentences of the passages, each with its passage's marker. The model chooses what answers; it cannot reword."""
     MARKERS = "markers"
     """Any sentences, each ending in a marker that exists."""
+    STRUCTURED = "structured"
+    """An object that says whether the passages answer, which ones do, and what: each sentence cites all of them."""
     FREE = "free"
     """Anything; the parser and the verifier alone decide."""
 
@@ -66,6 +66,8 @@ class Policy(BaseModel):
     """Sentences of the passages that are looked at for a ``quotes`` reply."""
     max_choices: Annotated[int, Field(ge=1, le=12)] = 4
     """Those that such a reply may choose from: the ones that bear on the question, best first."""
+    lead_weight: Share = 0.15
+    """What it adds to a sentence's score that it leads its passage: the first one says what it is about."""
     max_sentences: Annotated[int, Field(ge=1, le=5)] = 2
     """Sentences in a reply, under a grammar."""
     max_reply_tokens: Count = 256
@@ -78,12 +80,3 @@ class Policy(BaseModel):
     def context_tokens(self) -> int:
         """Tokens the passages may take of the window."""
         return int(self.window_tokens * self.window_fraction)
-
-
-MESSAGES: dict[DeclineReason | RefusalCause, str] = {
-    DeclineReason.NOT_IN_PASSAGES: "The passages that were found do not answer this question.",
-    DeclineReason.NOTHING_RETRIEVED: "Nothing in the index bears on this question.",
-    DeclineReason.NOTHING_PROVEN: "No statement of the answer could be proven from the passages that were found.",
-    RefusalCause.UNGROUNDED: "The answer that was written cited nothing, so it was refused.",
-    RefusalCause.FABRICATED_CITATION: "The answer that was written cited a passage it was not given: refused.",
-}

@@ -23,8 +23,9 @@ _STARTS = re.compile(r"[A-Z0-9`\"'“(]")
 def quotable(passages: Sequence[Passage], limit: int) -> list[tuple[int, str]]:
     """Up to ``limit`` pairs of a passage's number (from 1) and a sentence of it, best passage first, each once.
 
-    White space is collapsed, and a paragraph that ends without a full stop gets one; nothing else is changed. A
-    sentence that would not parse back to itself with its marker (it holds a bracketed number, say) is left out.
+    White space is collapsed, none is left before the closing full stop, and a paragraph that ends without one gets one;
+    nothing else is changed. A sentence that would not parse back to itself with its marker (it holds a bracketed
+    number, say) is left out.
     """
     quotes: list[tuple[int, str]] = []
     seen: set[str] = set()
@@ -43,9 +44,16 @@ def _sentences(text: str) -> Iterator[str]:
     for paragraph in _PARAGRAPH.split(text):
         *pieces, last = sentences.split(" ".join(paragraph.split())) or [""]
         for piece in pieces:
-            yield piece.strip()
+            yield _closed(piece.strip())
+        last = _closed(last)
         # The summary line of a docstring often has no full stop.
         yield last if sentences.is_terminated(last) or not last[-1:].isalnum() else f"{last}."
+
+
+def _closed(sentence: str) -> str:
+    """Without the space before the full stop that tokenised text has: a marker is written there, after one space."""
+    end = sentences.terminator_start(sentence)
+    return f"{sentence[:end].rstrip()}{sentence[end:]}"
 
 
 def _stands_alone(sentence: str, number: int, passages: int) -> bool:

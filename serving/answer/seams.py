@@ -48,8 +48,9 @@ class Reranker(Protocol):
 class Generation:
     """One request to a synthesizer.
 
-    ``grammar`` is a regular expression that the whole reply must match (None: free text); ``max_tokens`` bounds the
-    reply; ``temperature`` 0 is greedy.
+    ``grammar`` is a regular expression that the whole reply must match, ``schema`` a JSON schema, as JSON; without
+    either the text is free. ``max_tokens`` bounds the reply; ``temperature`` 0 is greedy. Raises ValueError when given
+    both.
     """
 
     messages: tuple[Message, ...]
@@ -57,6 +58,11 @@ class Generation:
     max_tokens: int
     temperature: float = 0.0
     grammar: str | None = None
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.grammar is not None and self.schema is not None:
+            raise ValueError("a reply is held to a grammar or to a schema, not to both: give one of them")
 
 
 class Synthesizer(Protocol):
@@ -97,6 +103,17 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
 
 
+class Language(Protocol):
+    """Names the language of a text (``"de"``), ``"en"`` in doubt. Synchronous: it must be cheap."""
+
+    def __call__(self, text: str, /) -> str: ...
+
+
+def english(_text: str) -> str:
+    """Takes every text for English."""
+    return "en"
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What an engine is made of, one for each seam."""
@@ -108,3 +125,4 @@ class Parts:
     verifier: Verifier
     relevance: Relevance
     counter: TokenCounter
+    language: Language = english

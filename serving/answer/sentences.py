@@ -19,7 +19,7 @@ from serving.answer.abbreviations import BEFORE_NUMBERS, MAYBE_LAST, MONTHS, NEV
 
 _WIDE = "。！？｡．।۔؟"  # full-width and other scripts' terminators need no space after them
 _NARROW = ".!?…"
-_TERMINATORS = _WIDE + _NARROW
+TERMINATORS = _WIDE + _NARROW
 _CLOSERS = "\"'”’»)]」』）】*_"
 _OPENING = {"“": "”", '"': '"', "「": "」", "『": "』", "（": "）", "(": ")", "«": "»"}
 _CLOSING = frozenset(_OPENING.values())
@@ -29,10 +29,10 @@ _LONGEST_ASIDE = 240
 _CLOSER_CLASS = re.escape(_CLOSERS)
 _EVENT = re.compile(
     rf"[{re.escape(_NARROW)}]++[{_CLOSER_CLASS}]*+(?=\s|\Z)"
-    rf"|[{_NARROW}]*+[{_WIDE}]++[{re.escape(_TERMINATORS)}]*+[{_CLOSER_CLASS}]*+"
+    rf"|[{_NARROW}]*+[{_WIDE}]++[{re.escape(TERMINATORS)}]*+[{_CLOSER_CLASS}]*+"
     r"|[“”\"「」『』（）()«»]"
 )
-_ENDS_IN_TERMINATOR = re.compile(rf"[{re.escape(_TERMINATORS)}][{_CLOSER_CLASS}]*\s*\Z")
+_ENDS_IN_TERMINATOR = re.compile(rf"[{re.escape(TERMINATORS)}][{_CLOSER_CLASS}]*\s*\Z")
 _SPACE = re.compile(r"\s*+")
 _OPENERS = re.compile(r"[\"'“‘«(\[「『（¿¡*_]{0,8}")
 _WORD = re.compile(r"[^\W\d_]{1,12}")
@@ -193,7 +193,7 @@ def terminator_start(sentence: str) -> int:
     at = len(sentence)
     least = max(0, at - _LONGEST_CLOSING)
     seen_terminator = False
-    while at > least and (sentence[at - 1] in _TERMINATORS or sentence[at - 1] in "\"'”’»」』"):
-        seen_terminator = seen_terminator or sentence[at - 1] in _TERMINATORS
+    while at > least and (sentence[at - 1] in TERMINATORS or sentence[at - 1] in "\"'”’»」』"):
+        seen_terminator = seen_terminator or sentence[at - 1] in TERMINATORS
         at -= 1
     return at if seen_terminator and at > least else len(sentence)

@@ -66,8 +66,3 @@ def _plain(number: str) -> str:
 def identifiers(text: str) -> set[str]:
     """The names that only code has, case kept: ``{"itertools.chain", "__next__"}``."""
     return {found.strip("`").rstrip("()") for found in _IDENTIFIER.findall(text)} - {""}
-
-
-def dotted_names(text: str) -> set[str]:
-    """Names with a full stop inside, such as ``itertools.chain`` or ``setup.py``."""
-    return {name for name in re.findall(r"[A-Za-z_]\w*(?:\.\w+)+", text) if len(name) <= 64}

@@ -1,46 +1,69 @@
-"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``."""
+"""The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``calibrate``, ``config``, ``doctor``, ``errors``,
+``prompt``, ``gaps``, ``eval``.
+"""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from serving.answer.errors import AnswerError
+from serving.cli import config as config_commands
+from serving.cli.calibrating import calibrate
 from serving.cli.client import DEFAULT_URL, ServerError
-from serving.cli.console import Steps, fail, stdout_for_result, write_all
-from serving.settings import Settings, SettingsError, load
+from serving.cli.console import fail, stdout_for_result, write_all
+from serving.cli.doctor.command import doctor
+from serving.cli.errors import errors
+from serving.cli.evaluating.command import evaluate
+from serving.cli.gaps import gaps
+from serving.cli.help import epilog
+from serving.cli.index import index
+from serving.cli.options import Config, Sets, Url, chosen
+
+RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
 
 app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     help="Answers in which every sentence is entailed by a passage it cites, or an honest decline.",
+    epilog=epilog(
+        ("answer up", "start the server here; Ctrl-C stops it"),
+        ('answer ask "What does itertools.chain do?"', "ask it, from another terminal"),
+        ("answer doctor", "when something does not work: what is wrong, and what mends it"),
+        after="`answer COMMAND --help` has examples of each. `answer --install-completion` teaches your shell.",
+    ),
 )
 
-Config = Annotated[
-    Path | None, typer.Option("--config", "-c", help="A Serve file such as configs/embedded.yaml.", show_default=False)
-]
-Url = Annotated[str, typer.Option(envvar="ANSWER_URL", help="The server to ask.")]
 
-
-# The embedded target is what runs when no file is named. It lies beside the packages in a checkout.
-EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
-
-
-def _settings(config: Path | None) -> tuple[Settings, dict[str, Any]]:
-    if config is None and EMBEDDED.is_file():
-        config = EMBEDDED
+def _say_version(wanted: bool) -> None:
+    if not wanted:
+        return
     try:
-        return load(config) if config else (Settings(), {})
-    except SettingsError as error:
-        fail(str(error), code=2)
+        said = version("openindex-answer")
+    except PackageNotFoundError:
+        said = "(not installed: run from a folder of source)"
+    sys.stdout.write(f"answer {said}\n")
+    raise typer.Exit
 
 
-def _http_options(document: dict[str, Any], host: str | None, port: int | None) -> dict[str, Any]:
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+def _http_options(document: Mapping[str, Any], host: str | None, port: int | None) -> dict[str, Any]:
     """Serve's HTTP options: the file's, then what the command line says instead."""
     options = document.get("http_options") or {}
     if not isinstance(options, dict):
@@ -52,11 +75,27 @@ def _http_options(document: dict[str, Any], host: str | None, port: int | None) 
     return http
 
 
-@app.command()
+@app.command(
+    rich_help_panel=RUN,
+    epilog=epilog(
+        ("answer up", "the embedded target at http://127.0.0.1:8000"),
+        ("answer up --port 8080 --set answer.max_sentences=3", "elsewhere, with one setting changed"),
+        ('answer up --ask "What does itertools.chain do?"', "start, answer one question as JSON, stop"),
+        after="Next: `answer ask QUESTION` in another terminal. It does not start? `answer doctor`.",
+    ),
+)
 def up(
+    *,
     config: Config = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.  [default: 127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Port to listen on.  [default: 8000]")] = None,
+    sets: Sets = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="HOST", help="Address to listen on.", show_default="the file's, or 127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.", show_default="the file's, or 8000"),
+    ] = None,
     ask: Annotated[
         str | None, typer.Option(metavar="QUESTION", help="Start, ask this, print the answer's JSON, stop.")
     ] = None,
@@ -65,11 +104,11 @@ def up(
     """Start everything in the foreground: models, index, Ray Serve. Ctrl-C stops it."""
     from serving.cli.up import run
 
-    settings, document = _settings(config)
-    http = _http_options(document, host, port)
+    found = chosen(config, sets)
+    http = _http_options(found.document, host, port)
     with stdout_for_result() as result:
         try:
-            answer = run(settings, http, config=config, question=ask, verbose=verbose)
+            answer = run(found.settings, http, config=config, sets=sets or (), question=ask, verbose=verbose)
         except (AnswerError, ServerError) as error:
             fail(str(error))
         if answer is not None:
@@ -78,56 +117,72 @@ def up(
         raise typer.Exit(130)
 
 
-@app.command()
+@app.command(
+    rich_help_panel=RUN,
+    epilog=epilog(
+        ('answer ask "What does itertools.chain do?"', "the answer with its sources"),
+        ('answer ask "What is a deque?" --json | jq .claims', "the whole Answer, for scripts"),
+        ('answer ask "What is a deque?" --url http://10.0.0.5:8000', "ask a server elsewhere"),
+        after="Next: `answer search WORDS` shows what the index holds. No answer? `answer doctor --url URL`.",
+    ),
+)
 def ask(
     question: Annotated[str, typer.Argument(help="A question in natural language.")],
     url: Url = DEFAULT_URL,
-    json: Annotated[bool, typer.Option("--json", help="Print the Answer as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the Answer as JSON, once it is whole.")] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Show each sentence once it is proven, or all at the end.  [default: --stream on a terminal]",
+        ),
+    ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, max=600, help="Deadline in seconds.")] = 60.0,
 ) -> None:
-    """Ask a running server."""
-    from serving.cli.client import ask as ask_server
+    """Ask a running server. Ctrl-C hangs up, and the server stops working on the question."""
+    from serving.cli import client
+    from serving.cli.live import show
     from serving.cli.rendering import render
 
+    out = Console(highlight=False)
     try:
-        answer = ask_server(url, question, timeout)
+        if json:
+            sys.stdout.write(client.ask(url, question, timeout).model_dump_json(indent=2) + "\n")
+        elif out.is_terminal if stream is None else stream:
+            with closing(client.stream(url, question, timeout)) as events:
+                show(events, out, Console(highlight=False, stderr=True))
+        else:
+            render(client.ask(url, question, timeout), out)
     except ServerError as error:
         fail(str(error))
-    if json:
-        sys.stdout.write(answer.model_dump_json(indent=2) + "\n")
-    else:
-        render(answer, Console(highlight=False))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
-@app.command()
-def index(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Markdown and text files, or folders of them.")] = None,
-    installed: Annotated[
-        bool, typer.Option("--installed", help="The READMEs of installed packages and the standard library.")
-    ] = False,
-    config: Config = None,
-) -> None:
-    """Build the index that answers, from files or from what is installed. It takes the place of the one before."""
-    from serving.cli.indexing import index_installed, index_paths
-
-    if bool(paths) == installed:
-        fail("name files or folders to index, or --installed", code=2)
-    settings, _ = _settings(config)
-    steps = Steps()
-    try:
-        if paths:
-            index_paths(paths, settings, steps)
-        else:
-            index_installed(settings, steps)
-    except (AnswerError, OSError, ValueError) as error:
-        fail(str(error))
+app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ("answer index docs/ README.md", "your own text; what it held before stays"),
+        ("answer index ~/project 'notes/**/*.md' dump.jsonl.gz", "a git repository, a pattern, JSON Lines"),
+        ("answer index --remove docs/old.md", "take something out; --list shows what there is"),
+        after="Next: `answer search WORDS` to see what is found, `answer up` to ask.",
+    ),
+)(index)
 
 
-@app.command()
+@app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ('answer search "iterate pairwise"', "the ten best passages by BM25"),
+        ('answer search "retry backoff" --limit 3 --json', "three of them, as JSON lines"),
+        after="Next: `answer ask QUESTION`. Nothing found? `answer index PATH` adds text.",
+    ),
+)
 def search(
     query: Annotated[str, typer.Argument(help="Words to look for.")],
     limit: Annotated[int, typer.Option(min=1, max=100, help="Passages to show.")] = 10,
     config: Config = None,
+    sets: Sets = None,
     json: Annotated[bool, typer.Option("--json", help="Print the passages as JSON lines.")] = False,
 ) -> None:
     """Search the index on this machine (BM25). No server and no model is needed."""
@@ -135,7 +190,7 @@ def search(
     from serving.cli.rendering import print_passage
     from serving.retrieval.index import HybridIndex
 
-    settings, _ = _settings(config)
+    settings = chosen(config, sets).settings
     try:
         found = [PassageOut.of(p) for p in HybridIndex.open(settings.index_path).lexical(query, limit)]
     except AnswerError as error:
@@ -149,6 +204,67 @@ def search(
     if not found:
         fail("nothing found")
 
+
+app.command(
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer doctor", "this machine, for the default target"),
+        ("answer doctor --url http://127.0.0.1:8000", "and the server that runs there"),
+        ("answer doctor --config mine.yaml --json | jq .checks", "for scripts"),
+        after="Next: do what the arrows say, then `answer up`. `answer config check` says more of settings.",
+    ),
+)(doctor)
+app.command(
+    rich_help_panel=TEXT,
+    epilog=epilog(
+        ("answer calibrate questions.jsonl --png floors.png", "over the index on this machine"),
+        ("answer calibrate qa.jsonl.gz --passages --limit 200", "over the passages of the rows"),
+        ("answer calibrate questions.jsonl --json | jq -r .set", "for scripts"),
+        after="Next: `answer up --set answer.score_floor=VALUE`.",
+    ),
+)(calibrate)
+app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
+app.add_typer(gaps, name="gaps", rich_help_panel=TEXT)
+app.command(
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer errors", "every code, its status, what it means and what to do"),
+        ("answer errors overloaded", "one of them"),
+        after="Next: `answer doctor --url URL` for the server that gave it.",
+    ),
+)(errors)
+
+
+@app.command(
+    "prompt",
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer prompt", "what the model is told, as a conversation"),
+        ("answer prompt --json | jq -r .version", "the hash that answers carry"),
+        after="Next: `answer config show` for the rest of what shapes answers.",
+    ),
+)
+def show_prompt(
+    config: Config = None,
+    sets: Sets = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the prompt as JSON.")] = False,
+) -> None:
+    """Print what the model is told, and the hash that answers carry for it."""
+    from serving.cli.prompting import show
+
+    show(chosen(config, sets).settings.answer.grammar, as_json=json)
+
+
+app.command(
+    "eval",
+    rich_help_panel=LOOK,
+    epilog=epilog(
+        ("answer eval smoke", "the small suite that CI holds to its floors"),
+        ("answer eval qa --file questions.jsonl --limit 60", "your own questions, as many of each label"),
+        ("answer eval grounding --file pairs.jsonl --against old", "one stage, against an earlier report"),
+        after="Next: open the report.html that it names.",
+    ),
+)(evaluate)
 
 if __name__ == "__main__":
     app(prog_name="answer")

@@ -29,10 +29,20 @@ def render(answer: Answer, console: Console) -> None:
             for number, passage in enumerate(answer.passages[:3], start=1):
                 print_passage(console, number, passage)
         return
-    text = Text(printable(answer.marked_text))
-    for match in _MARKERS.finditer(answer.marked_text):
-        text.stylize("bold cyan", match.start(), match.end())
-    console.print(text, soft_wrap=not console.is_terminal)  # what reads a pipe has no width
+    console.print(marked(answer.marked_text), soft_wrap=not console.is_terminal)  # what reads a pipe has no width
+    render_sources(answer, console)
+
+
+def marked(text: str) -> Text:
+    """A text with its markers coloured."""
+    shown = Text(printable(text))
+    for match in _MARKERS.finditer(text):
+        shown.stylize("bold cyan", match.start(), match.end())
+    return shown
+
+
+def render_sources(answer: Answer, console: Console) -> None:
+    """Prints what follows the text of an answer: the passages it cites, and how it fared."""
     console.print()
     for chunk in sorted({citation.chunk for claim in answer.claims for citation in claim.citations}):
         print_passage(console, chunk + 1, answer.passages[chunk])

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -45,8 +46,11 @@ def _ignore_signals() -> None:
         signal.signal(signum, signal.SIG_IGN)
 
 
-def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
-    """Puts models and the default index in place; what is already there is used again."""
+def prepare(settings: Settings, config: Path | None, steps: Steps, *, sets: Sequence[str] = ()) -> None:
+    """Puts models and the default index in place; what is already there is used again.
+
+    ``config`` and ``sets`` are what the command was given, for the process that builds the index.
+    """
     try:
         settings.home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -55,20 +59,26 @@ def prepare(settings: Settings, config: Path | None, steps: Steps) -> None:
         fail(f"{settings.home} cannot be written to; set ANSWER_HOME to a folder you can write to")
     catalog = Catalog(settings.home)
     chosen = settings.models
-    references = [chosen.synthesizer.model, chosen.embedder.model, chosen.reranker.model, chosen.verifier.model]
+    references = [chosen.synthesizer.local_model, chosen.embedder.model, chosen.reranker.model, chosen.verifier.model]
     for reference in filter(None, references):
         if not any((settings.home / "models").glob("*")):
             _need_disk(settings.home)
         steps.say(f"model {reference}")
         catalog.locate(reference, progress=steps.say)
+    needed = indexing.mending(settings)
+    if needed:
+        embeds = "--embed" in needed
+        steps.say("the index is another embedder's: embedding it anew" if embeds else "building the default index")
+        _build_index(settings, config, sets, needed)
     manifest = indexing.current(settings)
     if manifest is None:
-        steps.say("no index yet: building the default one")
-        _build_index(settings, config)
-        manifest = indexing.current(settings)
-        if manifest is None:
-            fail("the index could not be read after it was built; run `answer index --installed` to see why")
-    steps.say(f"index {manifest.generation}: {manifest.passages} passages of {manifest.corpus}")
+        fail("the index could not be read after it was built; run `answer index --verify` to see why")
+    steps.say(f"index {manifest.version}: {manifest.passages} passages of {manifest.corpus}")
+    if manifest.embedded < manifest.passages:
+        steps.say("what is not embedded is found by its words meanwhile; embedding it now, beside the server")
+        command, environment = _command(config, sets, ["--embed"]), _environment(settings)
+        # It ends with this process. No thread runs yet, so the hook is safe.
+        subprocess.Popen(command, env=environment, preexec_fn=_run_beside)  # noqa: S603, PLW1509
 
 
 def _need_disk(home: Path) -> None:
@@ -80,16 +90,31 @@ def _need_disk(home: Path) -> None:
         )
 
 
-def _build_index(settings: Settings, config: Path | None) -> None:
+def _build_index(settings: Settings, config: Path | None, sets: Sequence[str], arguments: list[str]) -> None:
     # A process of its own: the embedder's memory is given back before Serve starts.
-    command = [sys.executable, "-m", "serving.cli.main", "index", "--installed"]
-    if config is not None:
-        command += ["--config", str(config)]
-    environment = {**os.environ, "ANSWER_HOME": str(settings.home)}
     # No thread runs yet, so the hook between fork and exec is safe.
-    done = subprocess.run(command, env=environment, check=False, preexec_fn=_end_with_parent)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        _command(config, sets, arguments), env=_environment(settings), check=False, preexec_fn=_end_with_parent
+    )
     if done.returncode:
         fail("the default index could not be built; the reason stands above")
+
+
+def _command(config: Path | None, sets: Sequence[str], arguments: list[str]) -> list[str]:
+    command = [sys.executable, "-m", "serving.cli.main", "index", *arguments]
+    if config is not None:
+        command += ["--config", str(config)]
+    return [*command, *(f"--set={assignment}" for assignment in sets)]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    return {**os.environ, "ANSWER_HOME": str(settings.home)}
+
+
+def _run_beside() -> None:
+    """As :func:`_end_with_parent`, and only with what the server leaves of the machine."""
+    _end_with_parent()
+    os.nice(19)
 
 
 def _end_with_parent() -> None:
@@ -125,10 +150,14 @@ class Server:
         steps.say("starting Ray")
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        from serving.deployments.front import CALLBACK, CALLBACK_VARIABLE
+
+        os.environ.setdefault(CALLBACK_VARIABLE, CALLBACK)
         import ray
         from ray import serve
 
         from serving.app import application
+        from serving.deployments.logs import serve_logging
 
         if not self._verbose:
             logging.getLogger("ray.serve").setLevel(logging.WARNING)  # importing Serve sets it to INFO
@@ -141,7 +170,9 @@ class Server:
             log_to_driver=self._verbose,
             logging_level="INFO" if self._verbose else "ERROR",
         )
-        serve.start(proxy_location="HeadOnly", http_options=self._http)
+        serve.start(
+            proxy_location="HeadOnly", http_options=self._http, logging_config=serve_logging(self._settings.logging)
+        )
         steps.say("starting Serve: Gateway, Router, Retriever, Embedder, Reranker, Verifier, Synthesizer (vLLM)")
         serve.run_many(
             [serve.RunTarget(application(self._settings), name="answer", route_prefix="/")],
@@ -194,7 +225,13 @@ def _cause(status: Any) -> str:
 
 
 def run(
-    settings: Settings, http: dict[str, Any], *, config: Path | None, question: str | None, verbose: bool
+    settings: Settings,
+    http: dict[str, Any],
+    *,
+    config: Path | None,
+    sets: Sequence[str],
+    question: str | None,
+    verbose: bool,
 ) -> Answer | None:
     """Starts, then either asks one question and returns its answer, or serves until stopped. Stops what it started."""
     steps = Steps()
@@ -203,7 +240,7 @@ def run(
     server = Server(settings, http, verbose=verbose)
     try:
         check_port(http["host"], http["port"])
-        prepare(settings, config, steps)
+        prepare(settings, config, steps, sets=sets)
         server.start(steps)
         if question is not None:
             steps.say("asking")

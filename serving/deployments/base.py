@@ -1,10 +1,13 @@
-"""What every model deployment does the same way: count its calls, warm up before it is ready, report health."""
+"""What every model deployment does the same way: log, count its calls, warm up before it is ready, report health."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from serving.answer.types import Deadline
+from serving.deployments.logs import join_serve_log
+from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
 
@@ -14,10 +17,22 @@ def deadline_in(timeout_s: float) -> Deadline:
     return Deadline.after(timeout_s, time.monotonic)
 
 
+def encoder_options(chosen: EncoderSettings, deployment: DeploymentSettings) -> dict[str, Any]:
+    """What an encoder is made with: its device and portions, and no more of a GPU's memory than it reserves of it."""
+    return {
+        "threads": chosen.threads,
+        "max_tokens": chosen.max_tokens,
+        "batch_tokens": chosen.batch_tokens,
+        "device": chosen.device,
+        "memory_share": chosen.gpu_memory_share or deployment.num_gpus or None,
+    }
+
+
 class ModelDeployment:
     """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
 
     def __init__(self) -> None:
+        join_serve_log()
         self._calls = 0
 
     def _count(self) -> None:

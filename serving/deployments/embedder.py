@@ -8,7 +8,7 @@ from ray import serve
 
 from models.catalog import Catalog
 from models.embedder import Embedder
-from serving.deployments.base import ModelDeployment, deadline_in
+from serving.deployments.base import ModelDeployment, deadline_in, encoder_options
 from serving.settings import Settings
 
 
@@ -18,7 +18,9 @@ class EmbedderDeployment(ModelDeployment):
         super().__init__()
         chosen = settings.models.embedder
         self._embedder = Embedder(
-            Catalog(settings.home).locate(chosen.model), threads=chosen.threads, dtype=chosen.dtype
+            Catalog(settings.home).locate(chosen.model),
+            dtype=chosen.dtype,
+            **encoder_options(chosen, settings.deployments.embedder),
         )
         await self._embedder.warm_up()
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from typing import TypeVar
+from contextlib import aclosing
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 from ray.serve.exceptions import BackPressureError, RayServeException
-from ray.serve.handle import DeploymentHandle
+from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from serving.answer.errors import AnswerError, DeadlineExceededError, OverloadedError, UnavailableError
 from serving.answer.seams import Generation, Pair
@@ -48,6 +49,31 @@ async def call(awaitable: Awaitable[T], part: str, deadline: Deadline) -> T:
         raise DeadlineExceededError(f"the deadline passed while waiting for the {part}") from error
     except Exception as error:
         raise translate(error, part) from error
+
+
+async def stream(
+    response: DeploymentResponseGenerator, part: str, deadline: Deadline | None = None
+) -> AsyncGenerator[Any, None]:
+    """What a streaming response yields until the deadline, with typed errors. Left before its end, it is cancelled."""
+    ended = False
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(None if deadline is None else deadline.remaining()):
+                    item = await anext(response)
+            except StopAsyncIteration:
+                ended = True
+                return
+            yield item
+    except RayError as error:
+        raise translate(error, part) from error  # also what is a ``TimeoutError`` over there: not our deadline
+    except TimeoutError as error:
+        raise DeadlineExceededError(f"the deadline passed while waiting for the {part}") from error
+    except Exception as error:
+        raise translate(error, part) from error
+    finally:
+        if not ended:
+            response.cancel()
 
 
 class RemoteRetriever:
@@ -108,12 +134,8 @@ class RemoteSynthesizer:
         self._handle = handle.options(stream=True)
 
     async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncGenerator[Delta, None]:
-        stream = self._handle.generate.remote(request, timeout_s=deadline.remaining())
-        try:
-            async for delta in stream:
+        response = self._handle.generate.remote(request, timeout_s=deadline.remaining())
+        # The Synthesizer keeps the deadline: its last delta says so.
+        async with aclosing(stream(response, "synthesizer")) as deltas:
+            async for delta in deltas:
                 yield delta
-        except (GeneratorExit, asyncio.CancelledError):
-            stream.cancel()
-            raise
-        except Exception as error:
-            raise translate(error, "synthesizer") from error

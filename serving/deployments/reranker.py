@@ -7,7 +7,7 @@ from ray.serve.handle import DeploymentHandle
 
 from models.catalog import Catalog
 from models.reranker import CrossEncoderReranker, EmbeddingReranker
-from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in
+from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in, encoder_options
 from serving.deployments.handles import RemoteEmbedder
 from serving.settings import Settings
 
@@ -23,7 +23,8 @@ class RerankerDeployment(ModelDeployment):
             from models.encoder import PairEncoder
 
             folder = Catalog(settings.home).locate(str(chosen.model))
-            self._reranker = CrossEncoderReranker(PairEncoder(folder, threads=chosen.threads, order="settled_first"))
+            options = encoder_options(chosen, settings.deployments.reranker)
+            self._reranker = CrossEncoderReranker(PairEncoder(folder, order="settled_first", **options))
         else:
             self._reranker = EmbeddingReranker(RemoteEmbedder(embedder), await embedder.name.remote())
         await self._reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))

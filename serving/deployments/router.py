@@ -6,7 +6,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,10 +15,13 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from models.catalog import Catalog
-from models.tokens import TokenizerCounter
+from models.language import NgramLanguage
+from models.tokens import EstimatingCounter, TokenizerCounter
+from serving.answer.declining import LANGUAGES
 from serving.answer.engine import Engine
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.escalation import EscalationMonitor
+from serving.answer.events import Event, Finished
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
 from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
@@ -26,32 +30,50 @@ from serving.answer.seams import Generation, Pair, Parts
 from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in
+from serving.deployments.gaps import Gaps
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
+from serving.deployments.logs import join_serve_log
+from serving.gaps.records import GapPage, GapQuery
 from serving.settings import Settings
 
-log = logging.getLogger("ray.serve")
+log = logging.getLogger(__name__)
 
 ROUTER_NAME = "rules"
 RETRY_S = 2.0
 
 
+def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
+    """What counts tokens as the model that writes does, or estimates them when its tokenizer is not here."""
+    reference = settings.models.synthesizer.local_model
+    return TokenizerCounter(Catalog(settings.home).locate(reference)) if reference else EstimatingCounter()
+
+
+def parts_of(
+    settings: Settings, handles: Mapping[str, DeploymentHandle]
+) -> tuple[Parts, TokenizerCounter | EstimatingCounter]:
+    """What the engine is made of, over the handles of the deployments, and the counter with its model's tokens."""
+    counter = counter_of(settings)
+    retriever = RemoteRetriever(handles["retriever"])
+    parts = Parts(
+        classifier=RuleClassifier(),
+        retriever=retriever,
+        reranker=RemoteReranker(handles["reranker"]),
+        synthesizer=RemoteSynthesizer(handles["synthesizer"]),
+        verifier=RemoteVerifier(handles["verifier"]),
+        relevance=RareWordRelevance(retriever.frequencies),
+        counter=counter,
+        language=NgramLanguage(LANGUAGES),
+    )
+    return parts, counter
+
+
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
+        join_serve_log()
         self._settings = settings
         self._handles = handles
-        folder = Catalog(settings.home).locate(settings.models.synthesizer.model)
-        retriever = RemoteRetriever(handles["retriever"])
-        self._counter = TokenizerCounter(folder)
-        self._parts = Parts(
-            classifier=RuleClassifier(),
-            retriever=retriever,
-            reranker=RemoteReranker(handles["reranker"]),
-            synthesizer=RemoteSynthesizer(handles["synthesizer"]),
-            verifier=RemoteVerifier(handles["verifier"]),
-            relevance=RareWordRelevance(retriever.frequencies),
-            counter=self._counter,
-        )
+        self._parts, self._counter = parts_of(settings, handles)
         gate = settings.gate
         self._gate = Gate(
             {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},
@@ -62,30 +84,47 @@ class RouterDeployment:
         )
         self._warm: dict[str, bool] = dict.fromkeys((*handles, "index", "router"), False)
         self._engine: Engine | None = None
+        self._gaps = Gaps(settings, handles["embedder"])
         self._warming = asyncio.create_task(self._warm_up())
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
-        """Answers one question, inside a permit of its route's kind."""
+        """Answers one question: its events, folded."""
+        async with aclosing(self.events(question, request_id=request_id, timeout_s=timeout_s)) as events:
+            async for event in events:
+                if isinstance(event, Finished):
+                    return event.answer
+        raise AssertionError("the events of a question end with Finished; this is a bug")
+
+    async def events(self, question: str, *, request_id: str, timeout_s: float) -> AsyncGenerator[Event, None]:
+        """The events of one question, inside a permit of its route's kind. The permit is given back before the last.
+
+        Call it with ``stream=True``: Serve reads it ahead, however slowly its caller does.
+        """
         engine = self._ready_engine()
         deadline = deadline_in(timeout_s)
         routing = await engine.route(question, deadline=deadline)
         self._watch(routing)
         window = self._settings.answer.window_tokens
+        finished: Finished | None = None
         async with self._gate.admit(
             Kind(routing.route.value),
             ceilings={Kind.SEARCH: 0, Kind.SINGLE_PASS: window, Kind.AGENTIC: window},
             wait_s=min(self._settings.gate.wait_s, deadline.remaining()),
             when_spent=WhenAgenticIsSpent(self._settings.gate.when_agentic_is_spent),
         ) as permit:
-            answer = await engine.ask(
-                question,
-                request_id=request_id,
-                deadline=deadline,
-                routing=routing,
-                granted=Route(permit.kind.value),
-            )
-            permit.settle(answer.usage.prompt_tokens + answer.usage.completion_tokens)
-            return answer
+            granted = Route(permit.kind.value)
+            async with aclosing(
+                engine.events(question, request_id=request_id, deadline=deadline, routing=routing, granted=granted)
+            ) as events:
+                async for event in events:
+                    if isinstance(event, Finished):
+                        finished = event
+                        permit.settle(event.answer.usage.prompt_tokens + event.answer.usage.completion_tokens)
+                    else:
+                        yield event
+        if finished is not None:
+            self._gaps.record(question, finished.answer)
+            yield finished
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         """BM25 results, inside a permit of kind ``search``. No model is touched."""
@@ -95,6 +134,13 @@ class RouterDeployment:
         wait_s = min(self._settings.gate.wait_s, deadline.remaining())
         async with self._gate.permit(Kind.SEARCH, tokens=0, wait_s=wait_s):
             return list(await self._parts.retriever.lexical(query, limit, deadline=deadline))
+
+    async def gaps(self, query: GapQuery) -> GapPage:
+        """One page of the knowledge gaps."""
+        return await self._gaps.page(query)
+
+    async def __del__(self) -> None:
+        await self._gaps.close()
 
     async def ready(self) -> dict[str, bool]:
         """Each part, and whether it has answered a warm-up."""
@@ -114,9 +160,8 @@ class RouterDeployment:
     def _watch(self, routing: Routing) -> None:
         self._monitor.record(routing.route)
         if self._monitor.alarmed:
-            log.warning(
-                "escalation rate %.2f is above its alarm; the last cue was %s", self._monitor.rate(), routing.cue
-            )
+            kind = routing.cue.split(":")[0]  # what follows quotes the question
+            log.warning("escalation rate %.2f is above its alarm; the last cue was %s", self._monitor.rate(), kind)
 
     async def _warm_up(self) -> None:
         """Asks every part something, until each has answered; then questions are taken."""

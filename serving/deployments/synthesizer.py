@@ -1,9 +1,14 @@
-"""The Synthesizer deployment: one vLLM engine a replica, started on the replica's loop and shut down with it."""
+"""The Synthesizer deployment: one vLLM engine a replica, started on the replica's loop and shut down with it, or the
+connections to an endpoint that serves the model elsewhere.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from ray import serve
 
@@ -14,6 +19,10 @@ from serving.answer.seams import Generation
 from serving.answer.types import Delta, Message
 from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in
 from serving.settings import Settings
+
+if TYPE_CHECKING:
+    from models.endpoint import Endpoint
+    from models.remote_synthesizer import EndpointSynthesizer
 
 
 def options_of(settings: Settings) -> VllmOptions:
@@ -35,24 +44,61 @@ def options_of(settings: Settings) -> VllmOptions:
         enforce_eager=chosen.enforce_eager,
         adapter=(adapter.name, adapter) if adapter else None,
         tensor_parallel_size=chosen.tensor_parallel_size,
+        # vLLM looks for GPUs of its own process unless it is told that its workers are Ray's.
+        executor="ray" if settings.deployments.synthesizer.bundle_gpus else None,
         patience_s=chosen.patience_s,
     )
+
+
+def endpoint_of(settings: Settings) -> Endpoint:
+    """The endpoint that serves the model elsewhere, with its key read. Raises :class:`~models.errors.ModelError`."""
+    from models.endpoint import Endpoint, read_key
+
+    chosen = settings.models.synthesizer.openai
+    return Endpoint(
+        base_url=chosen.base_url or "",
+        model=chosen.model or "",
+        key=read_key(chosen.key_env, chosen.key_file),
+        constraint=chosen.constraint,
+        length_field=chosen.length_field,
+        attempts=chosen.attempts,
+        backoff_s=chosen.backoff_s,
+    )
+
+
+async def started(settings: Settings) -> VllmSynthesizer | EndpointSynthesizer:
+    if settings.models.synthesizer.kind == "openai":
+        from models.remote_synthesizer import EndpointSynthesizer
+
+        return EndpointSynthesizer(endpoint_of(settings))
+    synthesizer = await VllmSynthesizer.start(options_of(settings))
+    # The first request compiles kernels and the grammar's automaton builder; nobody should wait for that.
+    warm_up = Generation((Message("user", "Say yes."),), "warm-up", max_tokens=2, grammar="(?:yes|no)")
+    async for _ in synthesizer.generate(warm_up, deadline=deadline_in(WARM_UP_S)):
+        pass
+    return synthesizer
 
 
 @serve.deployment(name="Synthesizer")
 class SynthesizerDeployment(ModelDeployment):
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
-        self._synthesizer = await VllmSynthesizer.start(options_of(settings))
-        # The first request compiles kernels and the grammar's automaton builder; nobody should wait for that.
-        warm_up = Generation((Message("user", "Say yes."),), "warm-up", max_tokens=2, grammar="(?:yes|no)")
-        async for _ in self._synthesizer.generate(warm_up, deadline=deadline_in(WARM_UP_S)):
-            pass
+        self._in_flight = 0
+        self._synthesizer = await started(settings)
 
     async def generate(self, request: Generation, *, timeout_s: float) -> AsyncGenerator[Delta, None]:
         self._count()
-        async for delta in self._synthesizer.generate(request, deadline=deadline_in(timeout_s)):
-            yield delta
+        self._in_flight += 1
+        try:
+            async with aclosing(self._synthesizer.generate(request, deadline=deadline_in(timeout_s))) as deltas:
+                async for delta in deltas:
+                    yield delta
+        finally:
+            self._in_flight -= 1
+
+    async def in_flight(self) -> int:
+        """How many replies the engine has been asked for and is not rid of: written, cut off or aborted."""
+        return self._in_flight
 
     async def name(self) -> str:
         return self._synthesizer.name
@@ -61,4 +107,6 @@ class SynthesizerDeployment(ModelDeployment):
         await self._synthesizer.health()
 
     async def __del__(self) -> None:
-        self._synthesizer.close()
+        closing = self._synthesizer.close()
+        if inspect.isawaitable(closing):
+            await closing

@@ -8,7 +8,7 @@ from models.catalog import Catalog
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
 from serving.answer.types import Verdict
-from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in
+from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in, encoder_options
 from serving.settings import Settings
 
 
@@ -24,7 +24,8 @@ class VerifierDeployment(ModelDeployment):
             from models.verifier import PairVerifier
 
             folder = Catalog(settings.home).locate(str(chosen.model))
-            encoder = PairEncoder(folder, order="document_first", threads=chosen.threads)
+            options = encoder_options(chosen, settings.deployments.verifier)
+            encoder = PairEncoder(folder, order="document_first", **options)
             self._verifier, self._name = PairVerifier(encoder, threshold=chosen.threshold), encoder.name
         else:
             self._verifier, self._name = OverlapVerifier(chosen.threshold), f"overlap@{chosen.threshold:g}"

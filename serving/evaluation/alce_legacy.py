@@ -24,6 +24,11 @@ from serving.evaluation.strings import legacy_str_em
 
 Splitter = Callable[[str], list[str]]
 
+_MARK = re.compile(r" ?\[(\d+)")
+"""A bracket and the digits after it, with the space before: all that the original takes for a citation."""
+
+_END_OF_TURN = "<|im_end|>"
+
 
 @dataclass(frozen=True, slots=True)
 class Citations:
@@ -126,16 +131,20 @@ def premise(doc: Document) -> str:
 
 def cut_output(output: str) -> str:
     """The part of an output that the original looks at: its first line, without the end-of-turn token."""
-    return output.strip().split("\n")[0].replace("<|im_end|>", "")
+    first, _, _ = output.strip().partition("\n")
+    return "".join(first.split(_END_OF_TURN))
 
 
 def remove_citations(text: str) -> str:
-    return re.sub(r"\[\d+", "", re.sub(r" \[\d+", "", text)).replace(" |", "").replace("]", "")
+    unmarked = _MARK.sub("", text)
+    for leftover in (" |", "]"):  # in this order: what the second brings together the first has passed by
+        unmarked = "".join(unmarked.split(leftover))
+    return unmarked
 
 
 def references(sentence: str) -> list[int]:
     """0-based document numbers, as written: out of range, repeated, and -1 for ``[0]``."""
-    return [int(mark[1:]) - 1 for mark in re.findall(r"\[\d+", sentence)]
+    return [int(number) - 1 for number in _MARK.findall(sentence)]
 
 
 def _sentences(item: Item, splitter: Splitter, at_most: int | None, *, qampari: bool) -> list[_Sentence]:

@@ -17,7 +17,6 @@ class MissingJudgementError(AnswerError):
     """A table of judgements lacks a pair that a metric asks for."""
 
     code = "missing_judgement"
-    status = 422
 
 
 class Table:

@@ -29,7 +29,6 @@ class ReportError(AnswerError):
     """A report cannot be read, or not be compared with another."""
 
     code = "report_invalid"
-    status = 422
 
 
 class Part(BaseModel):

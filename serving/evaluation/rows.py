@@ -14,13 +14,16 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Format(StrEnum):
-    """What a suite file holds: JSON Lines, or for ``asqa`` the JSON file of ALCE's own data."""
+    """What a suite file holds: JSON Lines, or for ``asqa`` the JSON file of ALCE's own data. ``log`` is no suite, but
+    logged answers.
+    """
 
     QA = "qa"
     GROUNDING = "grounding"
     RERANK = "rerank"
     ROUTE = "route"
     ASQA = "asqa"
+    LOG = "log"
 
 
 class Row(BaseModel):
@@ -74,6 +77,14 @@ class QaRow(Identified):
         if self.qa_pairs:
             return tuple(reading.answers for reading in self.qa_pairs)
         return (self.answers,) if self.answers else ()
+
+
+class AnswerabilityRow(QaRow):
+    """A question of which it is known whether it can be answered: that alone, or a whole row of a ``qa`` suite."""
+
+    id: str = ""
+    passages: tuple[QaPassage, ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 class GroundingRow(Identified):

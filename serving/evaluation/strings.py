@@ -15,7 +15,7 @@ import numpy as np
 
 from serving.evaluation.estimates import NotApplicable, Score
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_ARTICLES = re.compile(r"\b(?:an?|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from serving.answer.errors import AnswerError
-from serving.evaluation.rows import AlceRow, GroundingRow, QaRow, RerankRow, RouteRow
+from serving.evaluation.rows import AlceRow, AnswerabilityRow, GroundingRow, QaRow, RerankRow, RouteRow
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -29,7 +29,6 @@ class SuiteError(AnswerError):
     """A suite cannot be read at all: no such file, not text, or no good row in it."""
 
     code = "suite_invalid"
-    status = 422
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,11 @@ class Suite(Generic[R]):
 
 def read_qa(path: Path) -> Suite[QaRow]:
     return read_rows(path, QaRow)
+
+
+def read_answerability(path: Path) -> Suite[AnswerabilityRow]:
+    """Questions with known answerability: ``{"question": …, "answerable": …}`` a line, or a ``qa`` suite."""
+    return read_rows(path, AnswerabilityRow)
 
 
 def read_grounding(path: Path) -> Suite[GroundingRow]:

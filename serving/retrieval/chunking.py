@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from serving.answer.types import Passage
+from serving.retrieval.documents import Document
 from serving.retrieval.markdown import FenceTracker, sections
 from serving.retrieval.records import passage_id
 
@@ -33,19 +33,14 @@ _SENTENCE_SEAM = re.compile(
 _WORD_RUN = re.compile(r"\S{1,1024}\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A text to be cut, in Markdown or plain, with what all its passages share."""
-
-    text: str
-    title: str
-    source: str
-    source_path: str | None = None
-    url: str | None = None
-
-
 def passages(document: Document) -> Iterator[Passage]:
-    """The passages of a document in reading order. A heading with no text below gives none."""
+    """The passages of a document in reading order. A heading with no text below gives none.
+
+    Passages that come ready stay as they are.
+    """
+    if document.ready is not None:
+        yield from document.ready
+        return
     for section in sections(document.text):
         for piece in pieces(section.text):
             yield passage(document, section.heading_path, piece)
@@ -61,6 +56,9 @@ def passage(document: Document, heading_path: tuple[str, ...], text: str) -> Pas
         source=document.source,
         heading_path=heading_path,
         source_path=document.source_path,
+        repo_path=document.repo_path,
+        commit_sha=document.commit_sha,
+        published_at=document.published_at,
     )
 
 

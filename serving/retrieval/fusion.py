@@ -12,8 +12,10 @@ from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-K = 60
-"""The constant of the paper: the larger, the less the first ranks stand out."""
+K = 5
+"""The larger, the less the first ranks stand out. The paper has 60, for many rankings of a thousand. With our two, 5
+does best of 5, 10, 20 and 60 on 700 training questions of SQuAD 2.0: nDCG@10 0.902 and recall@5 0.967. It is 0.892 and
+0.956 with 60, 0.898 and 0.946 by BM25 alone, 0.815 and 0.890 by vectors alone."""
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[Key]], k: int = K) -> list[tuple[Key, float]]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 
-from serving.answer.types import Passage
-from serving.retrieval.readmes import readme_passages
-from serving.retrieval.stdlib import stdlib_passages
+from serving.retrieval.documents import Document
+from serving.retrieval.readmes import readme_document
+from serving.retrieval.stdlib import stdlib_documents
 from serving.retrieval.stdlib_modules import STDLIB_MODULES
 
 PASSAGES_PER_DISTRIBUTION = 12
@@ -18,7 +18,7 @@ PASSAGES_PER_DISTRIBUTION = 12
 
 @dataclass(slots=True)
 class InstalledReport:
-    """What the corpus holds. Complete when its passages have been read to the end."""
+    """What the corpus holds. Complete when its documents have been read to the end."""
 
     distributions: int = 0
     without_readme: int = 0
@@ -27,27 +27,29 @@ class InstalledReport:
     stdlib_passages: int = 0
 
 
-def installed_passages(
+def installed_documents(
     report: InstalledReport,
     installed: Iterable[Distribution] | None = None,
     *,
     modules: Sequence[str] = STDLIB_MODULES,
     per_distribution: int = PASSAGES_PER_DISTRIBUTION,
-) -> Iterator[Passage]:
-    """READMEs of ``installed`` (this environment when None), by name, then the docstrings of ``modules``.
+) -> Iterator[Document]:
+    """READMEs of ``installed`` (this environment when None), by name, then ``modules``, each with ready passages.
 
     A README gives at most ``per_distribution`` passages. Counts into ``report``.
     """
     for distribution in _by_name(distributions() if installed is None else installed):
-        found = readme_passages(distribution, per_distribution)
+        document = readme_document(distribution, per_distribution)
         report.distributions += 1
-        report.without_readme += not found
-        report.readme_passages += len(found)
-        yield from found
+        if document is None:
+            report.without_readme += 1
+            continue
+        report.readme_passages += len(document.ready or ())
+        yield document
     report.modules = len(modules)
-    for passage in stdlib_passages(modules):
-        report.stdlib_passages += 1
-        yield passage
+    for document in stdlib_documents(modules):
+        report.stdlib_passages += len(document.ready or ())
+        yield document
 
 
 def _by_name(installed: Iterable[Distribution]) -> list[Distribution]:

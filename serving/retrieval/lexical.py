@@ -24,6 +24,7 @@ MAX_QUERY_TERMS = 256
 
 _WRITER_HEAP_BYTES = 64_000_000
 _LONGEST_TERM_BYTES = 200
+_DELETED_AT_ONCE = 1000
 
 
 class Hit(NamedTuple):
@@ -48,6 +49,7 @@ def _analyser() -> Any:
 def _schema() -> Any:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("ordinal", indexed=True, fast=True)
+    builder.add_unsigned_field("document", indexed=True)
     for name in BOOSTS:
         # The terms are analysed here, on both sides, so the index only has to split them at spaces.
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
@@ -55,14 +57,25 @@ def _schema() -> Any:
     return builder.build()
 
 
+def is_immutable(name: str) -> bool:
+    """Whether a file of a lexical half is written once: all but the list of them."""
+    return not name.endswith(("meta.json", ".managed.json", ".lock"))
+
+
 class LexicalWriter:
-    """Writes the lexical half into a new folder. Ordinals are given by the caller, from 0 without gaps."""
+    """Writes a lexical half: a new one, or the changes to the one in ``folder``, whose segments it never rewrites.
+
+    A passage has an ordinal of its own, given by the caller; ``number`` is that of its document's first passage.
+    """
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
+        self._folder = folder
         self._analyser = _analyser()
+        self._schema = _schema()
         # One thread: the same passages in the same order make the same index.
-        self._writer = tantivy.Index(_schema(), path=str(folder)).writer(_WRITER_HEAP_BYTES, 1)
+        self._writer = tantivy.Index(self._schema, path=str(folder)).writer(_WRITER_HEAP_BYTES, 1)
+        self._open = True
 
     def __enter__(self) -> Self:
         return self
@@ -71,20 +84,36 @@ class LexicalWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # Also after an error: its threads would go on writing to a folder that is being removed.
-        self._writer.wait_merging_threads()
+        self._close()
 
-    def add(self, ordinal: int, passage: Passage) -> None:
+    def add(self, ordinal: int, passage: Passage, number: int) -> None:
         document = tantivy.Document()
         document.add_unsigned("ordinal", ordinal)
+        document.add_unsigned("document", number)
         document.add_text("title", self._terms(passage.title))
         document.add_text("heading", self._terms("\n".join(passage.heading_path)))
         document.add_text("body", self._terms(passage.text))
         document.add_bytes("passage", encode(passage))
         self._writer.add_document(document)
 
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Take the passages of these documents out, of those that were there before this writer was opened."""
+        for start in range(0, len(numbers), _DELETED_AT_ONCE):
+            some = list(numbers[start : start + _DELETED_AT_ONCE])
+            # By query: deleting by term takes a number for a signed one, and finds nothing.
+            self._writer.delete_documents_by_query(tantivy.Query.term_set_query(self._schema, "document", some))
+
     def finish(self) -> None:
-        """Write everything out."""
+        """Write everything out, and wait until small segments are merged."""
         self._writer.commit()
+        self._close()
+        for lock in self._folder.glob(".*.lock"):
+            lock.unlink()
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            self._writer.wait_merging_threads()
 
     def _terms(self, text: str) -> str:
         return " ".join(self._analyser.analyze(" ".join(words(text))))

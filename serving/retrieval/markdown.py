@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 # Bounded, as the opening line is repeated where a long block is cut.
 _FENCE = re.compile(r"[ \t]*(`{3,20}(?=[^`]*$)|~{3,20})(.{0,200})$")
+MAX_HEADING = 500
+"""A heading line of more characters is text. It would stand in every passage below it."""
+
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _NOT_A_SETEXT_TITLE = re.compile(r"\s*$| {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)])(?:\s|$)|.*\|")
@@ -87,6 +90,8 @@ def _section(path: list[tuple[int, str]], body: list[str]) -> Section:
 def _heading(lines: list[str], number: int) -> tuple[int, str, bool] | None:
     """Level, title, and whether the next line belongs to it (as its underline)."""
     line = lines[number]
+    if len(line) > MAX_HEADING:
+        return None
     if match := _ATX.match(line):
         return len(match[1]), plain(_without_closing_marks((match[2] or "").strip())), False
     underline = _SETEXT.match(lines[number + 1]) if number + 1 < len(lines) else None

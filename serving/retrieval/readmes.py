@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib.metadata import Distribution
 from itertools import islice
 
-from serving.answer.types import Passage
-from serving.retrieval.chunking import Document, passages
+from serving.retrieval.chunking import passages
+from serving.retrieval.documents import Document
 from serving.retrieval.markdown import FenceTracker
 from serving.retrieval.rst import to_markdown
 
@@ -49,21 +50,23 @@ _LABELS = (
 """Labels of project URLs, by preference, lower-case and with nothing but letters."""
 
 
-def readme_passages(distribution: Distribution, limit: int) -> list[Passage]:
-    """The first ``limit`` passages of a distribution's README in reading order; none when it has no README."""
+def readme_document(distribution: Distribution, limit: int) -> Document | None:
+    """A distribution's README as its first ``limit`` passages in reading order; None when it has none to give."""
     metadata = distribution.metadata
     name, version = metadata["Name"] or "", metadata["Version"] or ""
     description = metadata["Description"] or ""
     if not name or description.strip() in {"", "UNKNOWN"}:
-        return []
+        return None
     document = Document(
         text=clean(description[:_MAX_CHARACTERS], metadata["Description-Content-Type"] or ""),
         title=f"{name} {version}".strip(),
         source=name,
+        place=f"installed:{name}",
         url=project_url(name, metadata.get_all("Project-URL") or (), metadata["Home-page"]),
     )
     worth_it = (passage for passage in passages(document) if len(passage.text.split()) >= MIN_WORDS)
-    return list(islice(worth_it, limit))
+    ready = tuple(islice(worth_it, limit))
+    return replace(document, text="", ready=ready) if ready else None
 
 
 def project_url(name: str, project_urls: Iterable[str], home_page: str | None) -> str:

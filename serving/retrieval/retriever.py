@@ -21,38 +21,57 @@ POOL = 100
 
 
 class IndexRetriever:
-    """Implements :class:`serving.answer.seams.Retriever`. Index work runs in a thread, so the event loop stays free."""
+    """Implements :class:`serving.answer.seams.Retriever`. Index work runs in a thread, so the event loop stays free.
 
-    def __init__(self, index: HybridIndex, embed: Embed, pool: int = POOL) -> None:
+    ``current`` gives the index that answers now; a call keeps the one it began with. ``words`` and ``vectors`` say
+    which halves ``hybrid`` asks; without ``vectors`` no query is embedded.
+    """
+
+    def __init__(
+        self,
+        current: Callable[[], HybridIndex],
+        embed: Embed,
+        pool: int = POOL,
+        *,
+        words: bool = True,
+        vectors: bool = True,
+    ) -> None:
         if pool < 1:
             raise ValueError(f"pool must be at least 1, got {pool}")
-        self._index = index
+        if not (words or vectors):
+            raise ValueError("retrieval needs words or vectors")
+        self._current = current
         self._embed = embed
         self._pool = pool
+        self._words = words
+        self._vectors = vectors
 
     async def lexical(self, query: str, limit: int, *, deadline: Deadline) -> Sequence[Passage]:
         """BM25 alone; the embedder is not called. Raises ``DeadlineExceededError`` or ``UnavailableError``."""
         with _incidents():
             async with asyncio.timeout(deadline.remaining()):
-                return await asyncio.to_thread(self._index.lexical, query, limit)
+                return await asyncio.to_thread(self._current().lexical, query, limit)
 
     async def hybrid(self, query: str, limit: int, *, deadline: Deadline) -> Sequence[Passage]:
-        """BM25 and embeddings, fused. Raises ``DeadlineExceededError`` or ``UnavailableError``."""
+        """BM25 and embeddings, fused, or the one half that is switched on. Raises as :meth:`lexical`."""
+        if not self._vectors:
+            return await self.lexical(query, limit, deadline=deadline)
         with _incidents():
             async with asyncio.timeout(deadline.remaining()):
                 vectors = np.asarray(await self._embed([query]))
                 if vectors.ndim != 2 or len(vectors) != 1:
                     raise UnavailableError(f"the embedder gave an array of shape {vectors.shape} for one query")
-                return await asyncio.to_thread(self._index.hybrid, query, vectors[0], limit, self._pool)
+                index = self._current()
+                return await asyncio.to_thread(index.hybrid, query, vectors[0], limit, self._pool, words=self._words)
 
     async def frequencies(self, words: Sequence[str], *, deadline: Deadline) -> Sequence[int]:
         """How many passages hold each word. Raises ``DeadlineExceededError`` or ``UnavailableError``."""
         with _incidents():
             async with asyncio.timeout(deadline.remaining()):
-                return await asyncio.to_thread(self._index.frequencies, words)
+                return await asyncio.to_thread(self._current().frequencies, words)
 
     async def version(self) -> str:
-        return self._index.generation
+        return self._current().version
 
 
 @contextmanager

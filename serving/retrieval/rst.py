@@ -21,11 +21,12 @@ _DROPPED = frozenset(
 )
 
 _INLINE = (
-    (re.compile(r":[\w:+.-]+:`([^`<]+?)(?:\s*<[^`>]*>)?`"), r"`\1`"),  # a role
+    # Bounded, so that no run of one character is looked at again from each of its places.
+    (re.compile(r":[\w:+.-]{1,80}:`([^`<]{1,500}?)(?:\s{0,80}<[^`>]*>)?`"), r"`\1`"),  # a role
     (re.compile(r"``([^`]+)``"), r"`\1`"),  # literal text
-    (re.compile(r"`([^`<]+?)\s*<[^`>]+>`__?"), r"\1"),  # a link with its target
+    (re.compile(r"`([^`<]{1,500}?)\s{0,80}<[^`>]+>`__?"), r"\1"),  # a link with its target
     (re.compile(r"`([^`]+)`__?(?!\w)"), r"\1"),  # a link by name
-    (re.compile(r"\|\w(?:[\w .-]*\w)?\|_{0,2}(?:[ \t]+|(?=\s|$))"), ""),  # a substitution, nearly always a badge
+    (re.compile(r"\|\w(?:[\w .-]{0,80}\w)?\|_{0,2}(?:[ \t]+|(?=\s|$))"), ""),  # a substitution, nearly always a badge
     (re.compile(r"(?m)^[ \t]*\.\. _[^\n]*\n?"), ""),  # a link target
 )
 

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from serving.answer.types import Passage
-from serving.retrieval.chunking import Document, passage, pieces
+from serving.retrieval.chunking import passage, pieces
+from serving.retrieval.documents import Document
 from serving.retrieval.stdlib_modules import STDLIB_MODULES, page
 
 SOURCE = "python-stdlib"
@@ -23,8 +24,8 @@ _UNDERLINE = re.compile(r"(?m)^([=~^-])\1{2,}[ \t]*\n?")
 _ONLY_SIGNATURE = re.compile(r"[\w.]+\([^()]*\)")
 
 
-def stdlib_passages(modules: Sequence[str] = STDLIB_MODULES) -> Iterator[Passage]:
-    """The passages of ``modules`` in order: of each its own docstring, then its public names, classes with methods.
+def stdlib_documents(modules: Sequence[str] = STDLIB_MODULES) -> Iterator[Document]:
+    """Each of ``modules`` in order, as passages: its own docstring, then its public names, classes with methods.
 
     A docstring is taken once, where it is met first. A passage begins with the signature where Python knows it.
     Raises ``ModuleNotFoundError`` for a module that does not exist.
@@ -32,12 +33,15 @@ def stdlib_passages(modules: Sequence[str] = STDLIB_MODULES) -> Iterator[Passage
     seen: set[str] = set()
     for name in modules:
         module = importlib.import_module(name)
+        ready: list[Passage] = []
         for qualified, member in _members(name, module):
             docstring = _docstring(member)
             if len(docstring) < MIN_CHARACTERS or docstring in seen or _ONLY_SIGNATURE.fullmatch(docstring):
                 continue
             seen.add(docstring)
-            yield from _passages(name, qualified, member, docstring)
+            ready += _passages(name, qualified, member, docstring)
+        url = _url(name, name, module)
+        yield Document(text="", title=name, source=SOURCE, source_path=name, url=url, ready=tuple(ready))
 
 
 def _passages(module: str, qualified: str, member: Any, docstring: str) -> Iterator[Passage]:

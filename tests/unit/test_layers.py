@@ -49,6 +49,13 @@ def test_the_gateway_needs_only_its_framework() -> None:
     assert heavy_after(["serving.gateway.http", "serving.gateway.errors"]) == {"fastapi"}
 
 
+def test_the_backlogs_database_is_loaded_by_what_uses_it() -> None:
+    code = "import sys, serving.cli.main, serving.gateway.http\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "serving.gaps.records" in done.stdout.split()
+    assert {"sqlalchemy", "alembic", "numpy"} & set(done.stdout.split()) == set()
+
+
 def test_preparing_to_start_needs_neither_ray_nor_a_model_runtime() -> None:
     assert heavy_after(["serving.cli.up", "serving.cli.indexing"]) == set()
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from serving.settings import PROMPT_TOKENS, Settings, SettingsError, default_home, load, parse
+from tests.unit.advice import ADVICE, advised, merged, nested
 
 EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
 
@@ -62,31 +63,25 @@ def levels(model: type[BaseModel], path: tuple[str, ...] = ()) -> Iterator[tuple
             yield from levels(field.annotation, (*path, name))
 
 
-def nested(path: tuple[str, ...], leaf: Any) -> Any:
-    for name in reversed(path):
-        leaf = {name: leaf}
-    return leaf
-
-
-def merged(tree: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """``tree`` with what ``other`` says instead."""
-    out = dict(tree)
-    for key, value in other.items():
-        out[key] = merged(out.get(key, {}), value) if isinstance(value, dict) else value
-    return out
-
-
 @pytest.mark.parametrize("path", list(levels(Settings)), ids=lambda path: ".".join(path) or "top")
 def test_an_unknown_key_is_refused_by_name(path: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError, match=re.escape(".".join((*path, "tyop"))) + ": Extra inputs"):
         parse(nested(path, {"tyop": 1}))
 
 
+def test_where_gaps_are_kept_shapes_no_answer() -> None:
+    settings = parse({"gaps": {"url": "postgresql://someone:secret@host/gaps", "questions": "hash"}})
+    assert settings.version == Settings().version
+    assert "secret" not in settings.model_dump_json() + repr(settings)
+    with pytest.raises(SettingsError, match=r"gaps\.url: write postgresql://user@host/database"):
+        parse({"gaps": {"url": "mysql://someone:secret@host/gaps"}})
+
+
 def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 1 + 1 + 4 + 1 + 1 + 4 + 1 + 7
+    assert len(list(levels(Settings))) == 26
 
 
 @pytest.mark.parametrize(
@@ -114,17 +109,6 @@ def test_every_fault_is_said_at_once() -> None:
 
 
 # Keys that contradict each other
-
-ADVICE = re.compile(r"([a-z_]+(?:\.[a-z_]+)+) to (\d+(?:\.\d+)?)")
-
-
-def advised(message: str) -> dict[str, Any]:
-    """The tree that a message says to write."""
-    tree: dict[str, Any] = {}
-    for key, value in ADVICE.findall(message):
-        number: float = float(value) if "." in value else int(value)
-        tree = merged(tree, nested(tuple(key.split(".")), number))
-    return tree
 
 
 @pytest.mark.parametrize(
@@ -188,6 +172,31 @@ def test_a_kind_that_needs_a_model_says_how_to_name_one(part: str, kind: str) ->
         parse(tree)
     example = str(caught.value).rpartition("e.g. ")[2]
     assert parse(merged(tree, nested(("models", part, "model"), example)))
+
+
+ENDPOINT = {"base_url": "https://models.example/v1", "model": "large"}
+
+
+@pytest.mark.parametrize(
+    ("openai", "said"),
+    [
+        ({}, r"set models\.synthesizer\.openai\.base_url and models\.synthesizer\.openai\.model"),
+        ({"base_url": "https://models.example/v1"}, r"set models\.synthesizer\.openai\.model"),
+        ({**ENDPOINT, "key_env": "A", "key_file": "/b"}, "set key_env or key_file, not both"),
+        ({**ENDPOINT, "base_url": "https://me:secret@models.example/v1"}, "without a name or key in it"),
+        ({**ENDPOINT, "base_url": "models.example/v1"}, r"give an http\(s\) address"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_called_says_what_to_set(openai: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        parse({"models": {"synthesizer": {"kind": "openai", "openai": openai}}})
+    assert "secret" not in str(caught.value)
+
+
+def test_where_the_key_is_kept_shapes_no_answer() -> None:
+    kept = [parse({"models": {"synthesizer": {"openai": {**ENDPOINT, **key}}}}).version
+            for key in ({}, {"key_env": "MODELS_KEY"}, {"key_file": "/run/secrets/models"})]  # fmt: skip
+    assert len(set(kept)) == 1
 
 
 # Files
@@ -286,13 +295,20 @@ def another(key: str, value: Any) -> Any:
         "models.embedder.dtype": "bfloat16",
         "models.verifier.kind": "pair",
         "models.reranker.kind": "cross_encoder",
+        "models.synthesizer.kind": "openai",
+        "models.synthesizer.openai.base_url": "https://models.example/v1",
+        "models.synthesizer.openai.constraint": "vllm",
+        "models.synthesizer.openai.length_field": "max_completion_tokens",
         "answer.grammar": "free",
         "answer.on_fabrication": "drop",
         "answer.window_tokens": 4_000,
         "answer.temperature": 0.5,
+        "models.synthesizer.tensor_parallel_size": 2,
+        "models.synthesizer.kv_cache_gib": 0.25,
     }
-    if key in named:
-        return named[key]
+    unset = {"device": "cuda", "gpu_memory_share": 0.5, "max_tokens": 512, "batch_tokens": 512}
+    if key in named or key.rpartition(".")[2] in unset:
+        return named.get(key, unset.get(key.rpartition(".")[2]))
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -301,15 +317,26 @@ def another(key: str, value: Any) -> Any:
 
 
 SHAPING = [
-    (key, value) for key, value in leaves(Settings()) if key.startswith(("answer.", "models.")) and "threads" not in key
+    (key, value)
+    for key, value in leaves(Settings())
+    if key.startswith(("answer.", "models.")) and "threads" not in key and ".key_" not in key
 ]
 
 
 @pytest.mark.parametrize(("key", "value"), SHAPING, ids=[key for key, _ in SHAPING])
 def test_the_version_changes_with_what_shapes_answers(key: str, value: Any) -> None:
     tree = nested(tuple(key.split(".")), another(key, value))
-    if key.endswith(".kind"):
+    if key == "models.synthesizer.kind":
+        tree = merged(tree, {"models": {"synthesizer": {"openai": ENDPOINT}}})
+    elif key.endswith(".kind"):
         tree = merged(tree, nested((*key.split(".")[:2], "model"), "path:/models/x"))
+    if key == "models.embedder.device":
+        tree["deployments"] = {"embedder": {"num_gpus": 0.1}}
+    if key == "models.synthesizer.tensor_parallel_size":
+        tree["models"]["synthesizer"]["kv_cache_gib"] = None
+        tree["deployments"] = {
+            "synthesizer": {"num_cpus": 0, "placement_group_bundles": [{"GPU": 1}, {"GPU": 1}]},
+        }
     assert parse(tree).version != Settings().version
 
 
@@ -324,3 +351,14 @@ def test_the_version_is_the_same_on_every_machine(tmp_path: Path) -> None:
 def test_a_file_and_its_tree_have_one_version() -> None:
     tree = yaml.safe_load(EMBEDDED.read_text())["applications"][0]["args"]
     assert parse(tree).version == load(EMBEDDED)[0].version
+
+
+def test_one_half_of_retrieval_stays_on() -> None:
+    assert not parse({"retrieval": {"dense": False}}).retrieval.dense
+    with pytest.raises(SettingsError, match=r"retrieval.lexical and retrieval.dense are both false: set one"):
+        parse({"retrieval": {"lexical": False, "dense": False}})
+
+
+def test_how_often_an_index_is_looked_for_shapes_no_answer() -> None:
+    assert parse({"retrieval": {"watch_s": 60}}).version == Settings().version
+    assert parse({"retrieval": {"dense": False}}).version != Settings().version

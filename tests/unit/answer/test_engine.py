@@ -312,3 +312,27 @@ async def test_whatever_the_model_writes_every_shown_byte_is_a_proven_claim_or_a
         assert claim.citations
         at = claim.span.utf8[1]
     assert at == len(data)
+
+
+class FakeSwitchingRetriever(FakeRetriever):
+    """A newer index takes over while the first search runs."""
+
+    def __init__(self) -> None:
+        super().__init__(PASSAGES)
+        self._searches = 0
+
+    async def lexical(self, query: str, limit: int, *, deadline: Deadline) -> list[Passage]:
+        self._searches += 1
+        return [replace(PASSAGES[0], id=f"of-index-{min(self._searches, 2)}")]
+
+    async def hybrid(self, query: str, limit: int, *, deadline: Deadline) -> list[Passage]:
+        return await self.lexical(query, limit, deadline=deadline)
+
+    async def version(self) -> str:
+        return f"index-{min(1 + self._searches, 2)}"
+
+
+@pytest.mark.parametrize("route", [Route.SEARCH, Route.SINGLE_PASS])
+async def test_the_version_is_of_the_index_that_held_the_passages(route: Route) -> None:
+    answer = await ask(parts(retriever=FakeSwitchingRetriever(), classifier=FakeClassifier(route)))
+    assert (answer.versions.index, answer.passages[0].id) == ("index-2", "of-index-2")

@@ -103,7 +103,7 @@ WORDS = st.lists(st.sampled_from(["the", "chain", "os.path", "it's", "x86", "a (
 def test_what_the_marker_grammar_allows_parses_to_claims_that_all_cite(
     passages: int, written: list[tuple[list[str], int]]
 ) -> None:
-    grammar = re.compile(marker_grammar(passages, 3, ["os.path"]))
+    grammar = re.compile(marker_grammar(passages, 3))
     reply = " ".join(f"The {' '.join(words)}. [{number}]" for words, number in written)
     if all(number <= passages for _, number in written):
         assert grammar.fullmatch(reply)
@@ -121,8 +121,8 @@ def test_the_marker_grammar_allows_the_decline_and_nothing_uncited() -> None:
     assert grammar.fullmatch("It ends. [1] So does that. [3]")
     for reply in ("It ends.", "It ends. [4]", "It ends. [1] And more.", "It [1] ends. [1]", "A. [1] B. [2] C. [3]", ""):
         assert not grammar.fullmatch(reply), reply
-    assert not grammar.fullmatch("Use os.path here. [1]")
-    assert re.compile(marker_grammar(3, 2, ["os.path"])).fullmatch("Use os.path here. [1]")
+    for reply in ("Use os.path here. [1]", "It is 3.14. [1]", "Call x.__len__ then. [1]", "`os.path` is. [1]"):
+        assert grammar.fullmatch(reply), reply
 
 
 def test_quotes_stand_alone_and_the_grammar_writes_only_them() -> None:

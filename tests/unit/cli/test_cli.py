@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import socket
@@ -22,11 +23,14 @@ from click.testing import Result
 from ray import serve
 from typer.testing import CliRunner
 
+from serving.answer import prompt
 from serving.answer.errors import OverloadedError
 from serving.answer.wire import Answer
 from serving.cli import client, console, main, up
 from serving.cli.console import Steps
+from serving.deployments.front import CALLBACK_VARIABLE
 from serving.gateway.http import create_api
+from serving.settings import Settings
 from tests.unit.gateway.fakes import FakeBackend, answered, declined, searched
 
 QUESTION = "What does chain do?"
@@ -41,7 +45,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     monkeypatch.setattr(up, "run", fail_to_start)
     monkeypatch.setattr(up.Catalog, "locate", fail_to_start)
     monkeypatch.setattr(up.indexing, "index_installed", fail_to_start)
-    monkeypatch.setattr(up.indexing, "index_paths", fail_to_start)
+    monkeypatch.setattr(up.indexing, "index_sources", fail_to_start)
     for name in ("ANSWER_URL", "ANSWER_BEGAN", "FORCE_COLOR", "HTTP_PROXY", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ANSWER_HOME", str(tmp_path / "home"))
@@ -117,7 +121,7 @@ def test_the_module_is_the_command() -> None:
     assert "Usage: answer" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["up", "ask", "index", "search"])
+@pytest.mark.parametrize("command", ["up", "ask", "index", "search", "errors"])
 def test_each_command_has_help(command: str) -> None:
     assert answer(command, "--help").exit_code == 0
 
@@ -344,7 +348,7 @@ def test_a_home_that_cannot_be_written_to(
 ) -> None:
     # Asked of the system: root may write where the mode says that nobody may.
     monkeypatch.setattr(os, "access", lambda path, _mode: path != tmp_path)
-    settings = main.Settings(home=tmp_path)
+    settings = Settings(home=tmp_path)
     with pytest.raises(SystemExit):
         up.prepare(settings, None, Steps())
     assert "set ANSWER_HOME to a folder you can write to" in capsys.readouterr().err
@@ -355,20 +359,20 @@ def test_a_disk_that_is_full(
 ) -> None:
     monkeypatch.setattr(up, "NEEDED_BYTES", 2**62)
     with pytest.raises(SystemExit):
-        up.prepare(main.Settings(home=tmp_path), None, Steps())
+        up.prepare(Settings(home=tmp_path), None, Steps())
     assert "ANSWER_HOME" in capsys.readouterr().err
 
 
 def test_index_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr("serving.cli.indexing.index_paths", refuse)
+    monkeypatch.setattr("serving.cli.indexing.index_sources", refuse)
     assert "Permission denied" in reason(answer("index", str(tmp_path)))
 
 
 def test_a_server_that_was_not_started_has_nothing_to_stop() -> None:
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=False)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=False)
     server.stop()
     assert server.url == "http://127.0.0.1:1"
     assert not server.started
@@ -388,7 +392,7 @@ def test_stopping_is_quiet_about_all_but_its_own_failure(
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
     monkeypatch.setattr(ray, "shutdown", lambda: stopped.append("ray"))
     monkeypatch.setattr(serve, "shutdown", fake_shutdown)
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
     server.started = True
     with pytest.raises(RuntimeError, match="Serve did not stop"):
         server.stop()
@@ -412,9 +416,9 @@ def test_serve_tells_its_news_only_when_asked_to(verbose: bool, level: int, monk
     before = logger.level
     monkeypatch.setattr(ray, "init", fake_init)
     monkeypatch.setattr(ray, "shutdown", lambda: None)
-    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+    for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", CALLBACK_VARIABLE):
         monkeypatch.setenv(name, "0")  # set by start; put back after the test
-    server = up.Server(main.Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
+    server = up.Server(Settings(), {"host": "127.0.0.1", "port": 1}, verbose=verbose)
     logger.setLevel(logging.INFO)
     try:
         with pytest.raises(RuntimeError, match="no cluster"):
@@ -497,3 +501,24 @@ def test_the_client_gives_the_server_time_to_say_that_time_is_up(monkeypatch: py
     with pytest.raises(client.ServerError, match="ReadTimeout"):
         client.ask("http://127.0.0.1:1", QUESTION, 5.0)
     assert seen[0] > 5.0
+
+
+# answer prompt
+
+
+def test_the_prompt_is_printed_with_the_hash_that_answers_carry() -> None:
+    printed = CliRunner().invoke(main.app, ["prompt", "--json"])
+    assert printed.exit_code == 0
+    system, user = prompt.templates()
+    assert json.loads(printed.stdout) == {"system": system, "user": user, "version": prompt.version()}
+    shown = CliRunner().invoke(main.app, ["prompt"])
+    assert shown.exit_code == 0
+    for text in (system, *user.splitlines(), prompt.version()):
+        assert text in shown.stdout
+
+
+def test_the_prompt_is_that_of_the_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "x.yaml"
+    config.write_text("applications: [{args: {answer: {grammar: structured}}}]")
+    printed = CliRunner().invoke(main.app, ["prompt", "--json", "--config", str(config)])
+    assert json.loads(printed.stdout)["system"] == prompt.templates(as_json=True)[0]

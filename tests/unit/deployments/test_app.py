@@ -76,7 +76,6 @@ def test_each_deployment_gets_what_its_settings_say() -> None:
         "max_ongoing_requests": 3,
         "max_queued_requests": 4,
         "num_cpus": 0.5,
-        "num_gpus": 0.25,
         "health_check_period_s": 5.0,
         "health_check_timeout_s": 6.0,
         "graceful_shutdown_timeout_s": 7.0,
@@ -86,8 +85,7 @@ def test_each_deployment_gets_what_its_settings_say() -> None:
         found = deployments(build({"deployments": {name.lower(): chosen}}))
         config = found[name]._deployment_config
         assert found[name].ray_actor_options["num_cpus"] == 0.5
-        assert found[name].ray_actor_options["num_gpus"] == 0.25
-        for key in set(chosen) - {"num_cpus", "num_gpus"}:
+        for key in set(chosen) - {"num_cpus"}:
             assert getattr(config, key) == chosen[key], (name, key)
         for other in NAMES - {name}:
             assert found[other]._deployment_config == plain[other]._deployment_config
@@ -100,6 +98,7 @@ def test_threads_reach_the_processes_that_compute() -> None:
         environment = found[name].ray_actor_options["runtime_env"]["env_vars"]
         assert environment["OMP_NUM_THREADS"] == threads
         assert environment["VLLM_NO_USAGE_STATS"] == "1"
+        assert environment["VLLM_CONFIGURE_LOGGING"] == "0"
 
 
 def test_parts_that_are_used_twice_are_one() -> None:
@@ -123,3 +122,22 @@ def test_ray_takes_the_file_too(document: dict[str, Any]) -> None:
 def test_wrong_settings_do_not_build() -> None:
     with pytest.raises(SettingsError, match=r"models\.synthesizer\.modle"):
         build({"models": {"synthesizer": {"modle": "x"}}})
+
+
+def test_a_serve_file_is_built_with_the_environment_over_it(
+    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = document["applications"][0]["args"]
+    monkeypatch.setenv("ANSWER_ANSWER__CANDIDATES", "31")
+    given = [
+        argument
+        for deployment in bound(build(args))
+        for argument in deployment.init_args
+        if isinstance(argument, Settings)
+    ]
+    assert len(given) >= len(NAMES)
+    assert {settings.answer.candidates for settings in given} == {31}  # in every replica
+    assert {settings.answer.per_source for settings in given} == {args["answer"]["per_source"]}
+    monkeypatch.setenv("ANSWER_ANSWER__CANDIDATE", "31")
+    with pytest.raises(SettingsError, match="write ANSWER_ANSWER__CANDIDATES"):
+        build(args)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import pickle
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,20 +33,11 @@ from serving.answer.wire import Answer
 from serving.deployments.base import deadline_in
 from serving.deployments.gateway import RouterBackend
 from serving.deployments.handles import RemoteRetriever, RemoteSynthesizer, call, translate
-from tests.unit.gateway.fakes import PASSAGE, answered
-
-
-def kinds() -> list[type[AnswerError]]:
-    """Every typed error there is."""
-    for name in ("serving.answer.errors", "serving.gateway.errors", "models.errors"):
-        importlib.import_module(name)
-
-    def below(kind: type[AnswerError]) -> Iterator[type[AnswerError]]:
-        yield kind
-        for child in kind.__subclasses__():
-            yield from below(child)
-
-    return sorted((kind for kind in set(below(AnswerError)) if not issubclass(kind, RayTaskError)), key=str)
+from serving.deployments.handles import stream as stream_of
+from serving.gateway.answer_log import AnswerLog
+from serving.settings import AnswerLogSettings
+from tests.unit.answer.error_kinds import kinds
+from tests.unit.gateway.fakes import PASSAGE, answered, events_of
 
 
 def remote(error: Exception) -> RayTaskError:
@@ -59,12 +50,6 @@ def remote(error: Exception) -> RayTaskError:
 # Errors
 
 
-def test_the_typed_errors_are_those_of_all_layers() -> None:
-    modules = {kind.__module__ for kind in kinds()}
-    assert {"serving.answer.errors", "serving.gateway.errors", "models.errors"} <= modules
-    assert len(kinds()) > 15
-
-
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 def test_a_typed_error_crosses_processes_as_it_is(kind: type[AnswerError]) -> None:
     raised = kind("say this", retry_after_s=2.5)
@@ -72,11 +57,6 @@ def test_a_typed_error_crosses_processes_as_it_is(kind: type[AnswerError]) -> No
         assert type(arrived) is kind
         assert (arrived.message, str(arrived), arrived.retry_after_s) == ("say this", "say this", 2.5)
         assert (arrived.code, arrived.status, arrived.retryable) == (kind.code, kind.status, kind.retryable)
-
-
-def test_codes_are_each_one_errors_own() -> None:
-    codes = [kind.code for kind in kinds()]
-    assert len(set(codes)) == len(codes)
 
 
 def test_an_error_that_came_through_two_processes_is_still_typed() -> None:
@@ -234,20 +214,21 @@ REQUEST = Generation((Message("user", "x"),), "r1", max_tokens=4)
 
 
 class FakeStream:
-    """A streaming response: scripted deltas, then an error, the end, or nothing for ever."""
+    """A streaming response: scripted items (a text is a delta), then an error, the end, or nothing for ever."""
 
-    def __init__(self, *deltas: str, then: BaseException | None = None, stall: bool = False) -> None:
-        self._deltas = list(deltas)
+    def __init__(self, *items: Any, then: BaseException | None = None, stall: bool = False) -> None:
+        self._items = list(items)
         self._then = then
         self._stall = stall
         self.cancelled = False
 
-    def __aiter__(self) -> AsyncIterator[Delta]:
+    def __aiter__(self) -> AsyncIterator[Any]:
         return self
 
-    async def __anext__(self) -> Delta:
-        if self._deltas:
-            return Delta(self._deltas.pop(0))
+    async def __anext__(self) -> Any:
+        if self._items:
+            item = self._items.pop(0)
+            return Delta(item) if isinstance(item, str) else item
         if self._stall:
             await asyncio.sleep(30)
         raise self._then or StopAsyncIteration
@@ -320,7 +301,51 @@ async def test_a_reply_that_breaks_off_is_a_typed_error(error: Exception, kind: 
 
 
 def backend_over(**methods: Callable[..., Any]) -> RouterBackend:
-    return RouterBackend(FakeHandle(**methods))  # type: ignore[arg-type]
+    return RouterBackend(FakeHandle(**methods), silent())  # type: ignore[arg-type]
+
+
+def silent() -> AnswerLog:
+    return AnswerLog.of(AnswerLogSettings(), Path("nowhere"))
+
+
+async def test_the_gateway_streams_from_the_router() -> None:
+    events, seen = events_of(answered()), list[Any]()
+
+    def ask(question: str, **rest: Any) -> FakeStream:
+        seen.append((question, rest))
+        return FakeStream(*events)
+
+    handle = FakeHandle(events=ask)
+    got = [event async for event in RouterBackend(handle, silent()).events("Why?", request_id="r9", timeout_s=4.0)]  # type: ignore[arg-type]
+    assert got == events
+    assert handle.chosen == {"stream": True}
+    assert seen == [("Why?", {"request_id": "r9", "timeout_s": 4.0})]
+
+
+async def test_closing_the_gateways_stream_cancels_the_routers() -> None:
+    response = FakeStream(*events_of(answered()))
+    events = backend_over(events=lambda *_, **__: response).events("Why?", request_id="r9", timeout_s=4.0)
+    await anext(events)
+    assert not response.cancelled
+    await events.aclose()
+    assert response.cancelled
+
+
+async def test_a_router_that_breaks_off_is_a_typed_error_after_what_it_said() -> None:
+    events = events_of(answered())[:2]
+    response = FakeStream(*events, then=remote(DeadlineExceededError("late")))
+    stream = backend_over(events=lambda *_, **__: response).events("Why?", request_id="r9", timeout_s=4.0)
+    assert [await anext(stream), await anext(stream)] == events
+    with pytest.raises(DeadlineExceededError, match="late"):
+        await anext(stream)
+
+
+async def test_the_gateway_waits_for_a_silent_router_no_longer_than_its_deadline() -> None:
+    response = FakeStream(*events_of(answered())[:1], stall=True)
+    with pytest.raises(DeadlineExceededError, match="waiting for the router"):
+        async for _ in stream_of(response, "router", deadline_in(0.05)):
+            pass
+    assert response.cancelled
 
 
 async def test_the_gateway_asks_the_router() -> None:

@@ -15,12 +15,12 @@ from serving.answer.types import Passage
 from serving.evaluation import alce_legacy, alce_strict, baselines
 from serving.evaluation.alce import Document, Item
 from serving.evaluation.published import (
-    ANSWER_RECALL,
     ASQA,
     ASQA_ITEMS,
     HUMAN_AGREEMENT,
     KAPPA_PRECISION,
     KAPPA_RECALL,
+    RECALL_OF_ANSWERS,
     Published,
 )
 from serving.evaluation.strings import legacy_str_em
@@ -93,7 +93,7 @@ def test_the_table_is_the_papers() -> None:
     assert all(row.source for row in ASQA)
     best = max((row for row in ASQA if row.system.startswith("ChatGPT")), key=lambda row: row.recall or 0)
     assert (best.mauve, best.em, best.recall, best.precision) == (77.0, 40.2, 84.8, 81.6)
-    assert by_system["Top passage, citing itself"].em == ANSWER_RECALL["GTR"][1]
+    assert by_system["Top passage, citing itself"].em == RECALL_OF_ANSWERS["GTR"][1]
 
 
 def test_people_are_less_taken_with_answers_picked_by_the_metrics_model() -> None:

@@ -160,3 +160,22 @@ def test_the_whole_data_kit_reads_without_a_bad_row(name: str) -> None:
         assert suite.bad == ()
         with gzip.open(path) as rows:
             assert len(suite.rows) == sum(1 for _ in rows)
+
+
+def test_answerability_is_read_from_bare_questions_and_from_qa_rows(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text(
+        '{"question": "a?", "answerable": true}\n'
+        '{"question": "a?", "answerable": false}\n'  # without ids nothing is a repeat
+        '{"id": "q-1", "question": "b?", "answerable": false, "answers": [], "passages": [{"text": "t"}]}\n'
+        '{"id": "q-1", "question": "c?", "answerable": true}\n'
+        '{"question": "d?", "answerable": 1}\n'
+        '{"question": "e?", "answerable": true, "label": 1}\n'
+    )
+    suite = suites.read_answerability(path)
+    assert [(row.question, row.answerable, len(row.passages)) for row in suite.rows] == [
+        ("a?", True, 0),
+        ("a?", False, 0),
+        ("b?", False, 1),
+    ]
+    assert [bad.line for bad in suite.bad] == [4, 5, 6]

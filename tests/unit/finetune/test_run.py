@@ -65,7 +65,12 @@ def test_weights_are_there_whole_or_not_at_all(tmp_path: Path) -> None:
     run = Run("citation", tmp_path)
     with run.writing_weights() as folder:
         (folder / "a").write_text("1")
-    with pytest.raises(KeyboardInterrupt), run.writing_weights() as folder:
-        (folder / "a").write_text("2")
-        raise KeyboardInterrupt
+
+    def killed() -> None:
+        with run.writing_weights() as folder:
+            (folder / "a").write_text("2")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        killed()
     assert (run.weights / "a").read_text() == "1"

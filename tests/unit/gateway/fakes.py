@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-from serving.answer.types import DeclineReason, Outcome, Passage, Reason, Route
+from serving.answer.events import Event, Finished, Found, Proven, Routed, Withheld
+from serving.answer.types import Citation, DeclineReason, Outcome, Passage, Reason, Route
 from serving.answer.wire import (
     Answer,
     CitationOut,
@@ -22,6 +24,7 @@ from serving.answer.wire import (
     Timings,
     WebChunk,
 )
+from serving.gaps.records import GapPage, GapQuery
 
 TEXT = "Chain makes one iterator of many."
 PASSAGE = Passage(
@@ -90,6 +93,17 @@ def searched(request_id: str = "r1", *passages: Passage) -> Answer:
     )
 
 
+def events_of(answer: Answer) -> list[Event]:
+    """What is said on the way to an answer."""
+    return [
+        Routed(answer.route.chosen, answer.route.ran, answer.route.cue),
+        Found((PASSAGE,) if answer.passages else ()),
+        *(Proven(claim.text, tuple(Citation(c.chunk, c.score) for c in claim.citations)) for claim in answer.claims),
+        *(Withheld(dropped.reason, dropped.count) for dropped in answer.dropped),
+        Finished(answer),
+    ]
+
+
 @dataclass
 class FakeBackend:
     """Gives what it is told to, or raises it, and remembers what it was asked."""
@@ -99,16 +113,29 @@ class FakeBackend:
     models: dict[str, bool] = field(default_factory=lambda: {"synthesizer": True, "index": True})
     asked: list[tuple[str, str, float]] = field(default_factory=list)
     searched: list[tuple[str, int, float]] = field(default_factory=list)
+    gaps_are: GapPage = field(default_factory=lambda: GapPage(gaps=(), next_cursor=None))
+    gap_queries: list[GapQuery] = field(default_factory=list)
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
         self.asked.append((question, request_id, timeout_s))
         await self._fail()
         return (self.answer_is or answered()).model_copy(update={"request_id": request_id})
 
+    async def events(self, question: str, *, request_id: str, timeout_s: float) -> AsyncGenerator[Event, None]:
+        answer = await self.answer(question, request_id=request_id, timeout_s=timeout_s)
+        for event in events_of(answer):
+            yield event
+
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         self.searched.append((query, limit, timeout_s))
         await self._fail()
         return [PASSAGE][:limit]
+
+    async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage:
+        del timeout_s
+        self.gap_queries.append(query)
+        await self._fail()
+        return self.gaps_are
 
     async def ready(self) -> dict[str, bool]:
         await self._fail()

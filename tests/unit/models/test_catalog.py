@@ -12,6 +12,7 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 from safetensors.numpy import save_file
 
+import models.catalog
 import models.hub
 from models.building import build_once
 from models.catalog import Catalog, fingerprint
@@ -43,6 +44,34 @@ def test_a_reference_to_nothing(tmp_path: Path, reference: str, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     with pytest.raises((ModelNotFoundError, ModelUnusableError)):
         Catalog(tmp_path).locate(reference)
+
+
+def test_finding_is_locating_without_making_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, home = model_folder(tmp_path / "model"), tmp_path / "home"
+    catalog = Catalog(home)
+    assert catalog.find(f"path:{folder}") == catalog.find(str(folder)) == folder
+    with pytest.raises(ModelNotFoundError):
+        catalog.find("path:/nowhere")
+    with pytest.raises(ModelNotFoundError):
+        catalog.find("package:no-such-package-here")
+    (folder / "config.json").unlink()
+    with pytest.raises(ModelUnusableError, match=r"config\.json"):
+        catalog.find(str(folder))
+    monkeypatch.setattr(models.hub, "download", lambda *_, **__: pytest.fail("the hub was asked"))
+    assert catalog.find("hub:some/model") is None
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    assert catalog.find(str(tmp_path / "model.gguf")) is None
+    assert not home.exists()
+
+
+def test_what_was_unpacked_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    catalog = Catalog(tmp_path / "home")
+    monkeypatch.setattr(models.catalog.GgufFile, "float32_bytes", lambda _self: 1)
+    monkeypatch.setattr(models.catalog.GgufFile, "__init__", lambda _self, _path: None)
+    monkeypatch.setattr(models.catalog, "_apart", lambda _module, arguments, _lock: model_folder(arguments[1]))
+    located = catalog.locate(str(tmp_path / "model.gguf"))
+    assert catalog.find(str(tmp_path / "model.gguf")) == located
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:

@@ -68,6 +68,14 @@ def test_a_core_is_left_to_the_others(environment: pytest.MonkeyPatch, cores: in
     assert os.environ["OMP_NUM_THREADS"] == threads
 
 
+def test_rays_workers_are_asked_for_by_name() -> None:
+    engine = pytest.importorskip("models.vllm_engine")
+    assert "distributed_executor_backend" not in engine._arguments(VllmOptions(Path("model"), tensor_parallel_size=2))
+    spread = VllmOptions(Path("model"), tensor_parallel_size=2, executor="ray", kv_cache_gib=None)
+    assert engine._arguments(spread)["distributed_executor_backend"] == "ray"
+    assert "kv_cache_memory_bytes" not in engine._arguments(spread)
+
+
 @pytest.mark.usefixtures("environment")
 def test_the_engine_keeps_its_processes_for_more_devices() -> None:
     prepare_environment(VllmOptions(Path("model"), tensor_parallel_size=2))

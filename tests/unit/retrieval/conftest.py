@@ -1,13 +1,17 @@
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from serving.answer.types import Passage
-from serving.retrieval.builder import build_index
+from serving.retrieval.changes import Changes, Given
+from serving.retrieval.documents import Document, Item
+from serving.retrieval.embedding import embed_missing
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.manifest import Manifest
 from serving.retrieval.records import passage_id
+from serving.retrieval.updating import update
 
 from .fakes import FakeEmbedder
 
@@ -35,16 +39,40 @@ LIBRARY = [
 ]
 
 
-def build_fake(passages: Iterable[Passage], root: Path, embedder: FakeEmbedder) -> Manifest:
-    return build_index(
-        passages,
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def document(name: str, text: str, folder: str = "/docs") -> Document:
+    """A file of a folder."""
+    return Document(text=text, title=name, source=folder, source_path=name, place=f"{folder}/{name}")
+
+
+def of_passage(passage: Passage) -> Document:
+    return Document(text="", title="", source=passage.source, ready=(passage,), place=f"/docs/{passage.id}")
+
+
+def update_fake(
+    root: Path, items: Iterable[Item], scope: str = "/docs", *, embedder_name: str = "fake", replace: bool = False
+) -> tuple[Manifest, Changes]:
+    return update(
         root,
-        embedder,
-        embedder_name="fake",
-        corpus="a test",
-        progress=lambda _done, _total: None,
-        batch=3,
+        [Given(scope, items)],
+        embedder_name=embedder_name,
+        now=NOW,
+        progress=lambda _documents, _passages: None,
+        replace=replace,
     )
+
+
+def embed_fake(root: Path, embedder: FakeEmbedder, rows: int = 1000, name: str = "fake") -> Manifest:
+    return embed_missing(
+        root, embedder, embedder_name=name, progress=lambda *_: None, batch=3, rows_of_step=lambda _missing: rows
+    )
+
+
+def build_fake(passages: Iterable[Passage], root: Path, embedder: FakeEmbedder) -> Manifest:
+    update_fake(root, map(of_passage, passages))
+    return embed_fake(root, embedder)
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from serving.retrieval.chunking import MAX_WORDS, TARGET_WORDS, Document, first_heading, passages, pieces
+from serving.retrieval.chunking import MAX_WORDS, TARGET_WORDS, first_heading, passages, pieces
+from serving.retrieval.documents import Document
 
 word = st.text(st.characters(categories=["Ll", "Lu"], max_codepoint=0x17F), min_size=1, max_size=9)
 sentence = st.lists(word, min_size=1, max_size=40).map(lambda words: " ".join(words).capitalize() + ".")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from serving.answer.types import Passage
-from serving.retrieval import dense
-from serving.retrieval.dense import DenseReader, DenseWriter, normalise
+from serving.retrieval.dense import normalise
 from serving.retrieval.index import HybridIndex
 from serving.retrieval.records import decode, embedding_text, encode
 
@@ -42,7 +41,14 @@ def test_every_field_of_a_passage_comes_back(build: Build, tmp_path: Path) -> No
 
 
 @given(
-    st.builds(Passage, id=st.text(), text=st.text(), published_at=st.none() | st.datetimes(timezones=st.timezones()))
+    # Offsets, not zones: a time in the hour that a zone repeats equals none of another zone.
+    st.builds(
+        Passage,
+        id=st.text(),
+        text=st.text(),
+        published_at=st.none()
+        | st.datetimes(timezones=st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))),
+    )
 )
 def test_records_are_lossless(passage: Passage) -> None:
     assert decode(encode(passage)) == passage.scored(0.0)
@@ -97,8 +103,8 @@ def test_hybrid_finds_by_vector_what_has_no_word_in_common(index: HybridIndex, e
     vector = embedder([embedding_text(bread)])[0] * 1000
     assert index.lexical("🙂", 5) == []
     [found] = index.hybrid("🙂", vector, 1, 5)
-    assert found == bread.scored(1 / 61)
-    assert index.hybrid("bread", vector, 1, 5)[0].score == pytest.approx(2 / 61)
+    assert found == bread.scored(1 / 6)
+    assert index.hybrid("bread", vector, 1, 5)[0].score == pytest.approx(2 / 6)
 
 
 @pytest.mark.parametrize(
@@ -122,24 +128,6 @@ def test_any_query_is_answered(index: HybridIndex, query: str, limit: int) -> No
 def test_a_vector_that_does_not_fit_is_refused(index: HybridIndex, vector: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"shape|finite"):
         index.hybrid("bread", vector, 1, 5)
-
-
-def test_many_vectors_make_a_graph_that_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = np.random.default_rng(7).normal(size=(600, 16)).astype(np.float32)
-    found = []
-    for limit in (1000, 100):
-        monkeypatch.setattr(dense, "FLAT_LIMIT", limit)
-        path = tmp_path / f"{limit}.faiss"
-        with DenseWriter(path) as writer:
-            writer.add(rows[:250])
-            writer.add(rows[250:])
-            writer.finish()
-        reader = DenseReader(path)
-        assert (len(reader), reader.dimension) == (600, 16)
-        found.append([reader.search(row, 1)[0] for row in rows])
-    assert found[0] == list(range(600))
-    assert np.mean(np.array(found[0]) == np.array(found[1])) > 0.95
-    assert [file.name for file in tmp_path.iterdir() if file.suffix == ".rows"] == []
 
 
 def test_normalise() -> None:

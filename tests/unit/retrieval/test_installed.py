@@ -1,10 +1,14 @@
 import itertools
 import random
 import sys
+from collections.abc import Iterable
 
-from serving.retrieval.installed import InstalledReport, installed_passages
-from serving.retrieval.readmes import clean, project_url, readme_passages
-from serving.retrieval.stdlib import stdlib_passages
+from serving.answer.types import Passage
+from serving.retrieval.chunking import passages
+from serving.retrieval.documents import Document
+from serving.retrieval.installed import InstalledReport, installed_documents
+from serving.retrieval.readmes import clean, project_url, readme_document
+from serving.retrieval.stdlib import stdlib_documents
 from serving.retrieval.stdlib_modules import STDLIB_MODULES
 
 from .fakes import FakeDistribution
@@ -32,8 +36,17 @@ That is how it is used today.
 HEADERS = "Project-URL: Source, https://x.y/src\nProject-URL: Homepage, https://x.y/home\n"
 
 
+def flat(documents: Iterable[Document]) -> list[Passage]:
+    return [passage for document in documents for passage in passages(document)]
+
+
+def readme_passages(distribution: FakeDistribution) -> list[Passage]:
+    document = readme_document(distribution, 12)
+    return list(passages(document)) if document else []
+
+
 def test_a_readme_as_passages() -> None:
-    found = readme_passages(FakeDistribution("fake-lib", README, headers=HEADERS), limit=12)
+    found = readme_passages(FakeDistribution("fake-lib", README, headers=HEADERS))
     assert [(passage.heading_path, passage.text) for passage in found] == [
         (("Fake",), "**Fake** reads the docs and `<a>` tags & `x[i](y)`, or x[i](y)."),
         (("Fake", "Use"), "```html\n<b>[kept](as-it-is)</b>\n```\n\nThat is how it is used today."),
@@ -45,7 +58,7 @@ def test_a_readme_as_passages() -> None:
 
 def test_a_readme_gives_its_beginning_and_nothing_tiny() -> None:
     readme = "# A\n\nToo short.\n\n" + "\n\n".join(f"## H{n}\n\nThis is section number {n} of it." for n in range(30))
-    found = readme_passages(FakeDistribution("fake", readme), limit=12)
+    found = readme_passages(FakeDistribution("fake", readme))
     assert [passage.heading_path[-1] for passage in found] == [f"H{number}" for number in range(12)]
 
 
@@ -64,7 +77,7 @@ def test_project_urls_by_preference() -> None:
 
 
 def test_itertools_from_the_standard_library() -> None:
-    found = {passage.title: passage for passage in stdlib_passages(["itertools"])}
+    found = {passage.title: passage for passage in flat(stdlib_documents(["itertools"]))}
     chain = found["itertools.chain"]
     assert chain.text.startswith("chain(*iterables) --> chain object\n\nReturn a chain object whose")
     assert chain.heading_path == ("itertools", "itertools.chain")
@@ -80,7 +93,7 @@ def test_itertools_from_the_standard_library() -> None:
 
 
 def test_signatures_come_first_where_python_knows_them() -> None:
-    found = {passage.title: passage for passage in stdlib_passages(["random"])}
+    found = {passage.title: passage for passage in flat(stdlib_documents(["random"]))}
     assert found["random.randint"].text == (
         "random.randint(a, b)\n\n" + (random.randint.__doc__ or "").strip().replace("\n        ", "\n")
     )
@@ -89,7 +102,7 @@ def test_signatures_come_first_where_python_knows_them() -> None:
 
 
 def test_builtins_have_pages_of_their_own() -> None:
-    urls = {passage.title: (passage.url or "").rpartition("/")[2] for passage in stdlib_passages(["builtins"])}
+    urls = {passage.title: (passage.url or "").rpartition("/")[2] for passage in flat(stdlib_documents(["builtins"]))}
     assert urls["len"] == "functions.html#len"
     assert urls["open"] == "functions.html#open"
     assert urls["str.split"] == "stdtypes.html#str.split"
@@ -101,7 +114,7 @@ def test_builtins_have_pages_of_their_own() -> None:
 
 
 def test_asyncio_stands_on_many_pages() -> None:
-    urls = {passage.title: (passage.url or "").rpartition("/")[2] for passage in stdlib_passages(["asyncio"])}
+    urls = {passage.title: (passage.url or "").rpartition("/")[2] for passage in flat(stdlib_documents(["asyncio"]))}
     assert urls["asyncio.Queue"] == "asyncio-queue.html#asyncio.Queue"
     assert urls["asyncio.gather"] == "asyncio-task.html#asyncio.gather"
 
@@ -113,7 +126,9 @@ def test_the_whole_corpus_is_counted_and_has_no_address_or_repeat() -> None:
         FakeDistribution("a-a", "", content_type=""),
         FakeDistribution("b.b", "# B\n\nThis is a copy further along the path."),
     ]
-    found = list(installed_passages(report, installed))
+    documents = list(installed_documents(report, installed))
+    assert len({document.key for document in documents}) == len(documents)
+    found = flat(documents)
     assert (report.distributions, report.without_readme, report.readme_passages) == (2, 1, 1)
     assert found[0].title == "B_b 1.2.3"
     assert report.modules == len(STDLIB_MODULES)

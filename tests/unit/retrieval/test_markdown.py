@@ -76,3 +76,10 @@ def test_an_open_fence_reaches_to_the_end() -> None:
 
 def test_plain_leaves_stars_of_arguments() -> None:
     assert plain("![badge](u) f(*args, **kwargs) {#anchor}") == "f(*args, **kwargs)"
+
+
+def test_a_line_that_is_too_long_for_a_heading_is_text() -> None:
+    long = "word " * 200
+    [first, second] = sections(f"# {long}\n\nText.\n\n## Below\n\nMore.")
+    assert (first.heading_path, second.heading_path) == ((), ("Below",))
+    assert first.text == f"# {long}\n\nText."

@@ -25,7 +25,7 @@ async def never(texts: Sequence[str]) -> NDArray[np.float32]:
 
 async def test_it_is_a_retriever(index: HybridIndex, embedder: FakeEmbedder) -> None:
     embedder.calls.clear()
-    retriever: Retriever = IndexRetriever(index, embedder.embed)
+    retriever: Retriever = IndexRetriever(lambda: index, embedder.embed)
     found = await retriever.hybrid("bread and cakes", 3, deadline=soon())
     assert found[0].title == "Bakery"
     assert embedder.calls == [["bread and cakes"]]
@@ -33,7 +33,7 @@ async def test_it_is_a_retriever(index: HybridIndex, embedder: FakeEmbedder) -> 
 
 
 async def test_lexical_never_embeds(index: HybridIndex) -> None:
-    found = await IndexRetriever(index, never).lexical("os.path.join", 3, deadline=soon())
+    found = await IndexRetriever(lambda: index, never).lexical("os.path.join", 3, deadline=soon())
     assert found[0].title == "os.path.join"
     assert found == index.lexical("os.path.join", 3)
 
@@ -44,9 +44,9 @@ async def test_a_deadline_that_passes_is_an_incident(index: HybridIndex, embedde
         return embedder(texts)
 
     with pytest.raises(DeadlineExceededError):
-        await IndexRetriever(index, slow).hybrid("bread", 3, deadline=soon(0.05))
+        await IndexRetriever(lambda: index, slow).hybrid("bread", 3, deadline=soon(0.05))
     with pytest.raises(DeadlineExceededError):
-        await IndexRetriever(index, never).lexical("bread", 3, deadline=soon(0.0))
+        await IndexRetriever(lambda: index, never).lexical("bread", 3, deadline=soon(0.0))
 
 
 async def test_a_cancelled_call_stays_cancelled(index: HybridIndex) -> None:
@@ -54,7 +54,7 @@ async def test_a_cancelled_call_stays_cancelled(index: HybridIndex) -> None:
         await asyncio.sleep(5)
         raise AssertionError
 
-    call = asyncio.ensure_future(IndexRetriever(index, slow).hybrid("bread", 3, deadline=soon()))
+    call = asyncio.ensure_future(IndexRetriever(lambda: index, slow).hybrid("bread", 3, deadline=soon()))
     await asyncio.sleep(0)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -63,13 +63,13 @@ async def test_a_cancelled_call_stays_cancelled(index: HybridIndex) -> None:
 
 async def test_a_broken_embedder_is_an_incident(index: HybridIndex) -> None:
     with pytest.raises(UnavailableError):
-        await IndexRetriever(index, never).hybrid("bread", 3, deadline=soon())
+        await IndexRetriever(lambda: index, never).hybrid("bread", 3, deadline=soon())
 
     async def busy(_texts: Sequence[str]) -> NDArray[np.float32]:
         raise OverloadedError("later", retry_after_s=2.0)
 
     with pytest.raises(OverloadedError):
-        await IndexRetriever(index, busy).hybrid("bread", 3, deadline=soon())
+        await IndexRetriever(lambda: index, busy).hybrid("bread", 3, deadline=soon())
 
 
 @pytest.mark.parametrize("shape", [(32,), (2, 32), (1, 31)])
@@ -78,9 +78,9 @@ async def test_vectors_of_a_wrong_shape_are_an_incident(index: HybridIndex, shap
         return np.ones(shape, dtype=np.float32)
 
     with pytest.raises(UnavailableError):
-        await IndexRetriever(index, wrong).hybrid("bread", 3, deadline=soon())
+        await IndexRetriever(lambda: index, wrong).hybrid("bread", 3, deadline=soon())
 
 
 def test_the_pool_holds_at_least_one(index: HybridIndex) -> None:
     with pytest.raises(ValueError, match="pool"):
-        IndexRetriever(index, never, pool=0)
+        IndexRetriever(lambda: index, never, pool=0)

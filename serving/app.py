@@ -7,8 +7,6 @@ from typing import Any
 
 from ray.serve import Application, Deployment
 
-from serving.configuring.files import SettingsFile
-from serving.configuring.layers import layered
 from serving.deployments.embedder import EmbedderDeployment
 from serving.deployments.gateway import GatewayDeployment
 from serving.deployments.logs import serve_logging
@@ -17,6 +15,8 @@ from serving.deployments.retriever import RetrieverDeployment
 from serving.deployments.router import RouterDeployment
 from serving.deployments.synthesizer import SynthesizerDeployment
 from serving.deployments.verifier import VerifierDeployment
+from serving.layering.files import SettingsFile
+from serving.layering.layers import layered
 from serving.settings import DeploymentSettings, LoggingSettings, Settings
 
 

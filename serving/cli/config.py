@@ -14,10 +14,10 @@ import yaml
 from serving.cli.console import fail, printable
 from serving.cli.help import epilog
 from serving.cli.options import Config, Sets, chosen, config_file, effective
-from serving.configuring.faults import ConfigurationError
-from serving.configuring.keys import dotted
-from serving.configuring.layers import Effective
-from serving.configuring.secrets import masked
+from serving.layering.faults import ConfigurationError
+from serving.layering.keys import dotted
+from serving.layering.layers import Effective
+from serving.layering.secrets import masked
 from serving.settings import SettingsError
 
 app = typer.Typer(

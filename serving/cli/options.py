@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from serving.cli.console import fail
-from serving.configuring.files import read_file
-from serving.configuring.keys import choices, names
-from serving.configuring.layers import Effective, layered
+from serving.layering.files import read_file
+from serving.layering.keys import choices, names
+from serving.layering.layers import Effective, layered
 from serving.settings import SettingsError
 
 CONFIGURATION = "Configuration"

@@ -16,8 +16,8 @@ from serving.cli.doctor.findings import Finding, Status, Subject, ok, problem
 from serving.cli.doctor.machine import Machine, ThisMachine
 from serving.cli.doctor.report import as_json, lines, worst
 from serving.cli.options import EMBEDDED, Config, Sets, config_file, effective
-from serving.configuring.faults import ConfigurationError
-from serving.configuring.files import shown
+from serving.layering.faults import ConfigurationError
+from serving.layering.files import shown
 from serving.settings import Settings, SettingsError
 
 ROOT = EMBEDDED.parents[1]

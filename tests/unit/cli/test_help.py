@@ -17,7 +17,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from serving.cli import main
-from serving.configuring.keys import names
+from serving.layering.keys import names
 
 COMMANDS = [
     (),

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
-from serving.configuring.keys import Path, allowed_at, names, sections
+from serving.layering.keys import Path, allowed_at, names, sections
 
 PREFIX = "ANSWER_"
 BETWEEN = "__"

@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.configuring.environment import RESERVED, nearest_variable, settings_in, variable
-from serving.configuring.faults import ConfigurationError
-from serving.configuring.files import SettingsFile, read_file
-from serving.configuring.keys import allowed_at, choices, dotted, names, nearest, sections
-from serving.configuring.layers import Effective, layered
-from serving.configuring.origins import Origin, Origins
+from serving.layering.environment import RESERVED, nearest_variable, settings_in, variable
+from serving.layering.faults import ConfigurationError
+from serving.layering.files import SettingsFile, read_file
+from serving.layering.keys import allowed_at, choices, dotted, names, nearest, sections
+from serving.layering.layers import Effective, layered
+from serving.layering.origins import Origin, Origins
 from serving.settings import Settings, parse
 
 ROOT = Path(__file__).parents[3]

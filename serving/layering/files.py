@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, Node, SequenceNode
 
-from serving.configuring.keys import Path
+from serving.layering.keys import Path
 from serving.settings import read
 
 

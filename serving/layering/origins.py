@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from serving.configuring.keys import Path
+from serving.layering.keys import Path
 
 Kind = Literal["default", "file", "environment", "flag"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from serving.configuring.environment import nearest_variable, settings_in
-from serving.configuring.faults import LIST_KEYS, ConfigurationError, Fault, faults_of, unknown_key
-from serving.configuring.files import SettingsFile
-from serving.configuring.keys import Path, allowed_at, dotted, value_of
-from serving.configuring.origins import Origin, Origins
+from serving.layering.environment import nearest_variable, settings_in
+from serving.layering.faults import LIST_KEYS, ConfigurationError, Fault, faults_of, unknown_key
+from serving.layering.files import SettingsFile
+from serving.layering.keys import Path, allowed_at, dotted, value_of
+from serving.layering.origins import Origin, Origins
 from serving.settings import Settings, SettingsError, parse
 
 FLAG = "--set"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.configuring.secrets import MASK, masked, without_passwords
+from serving.layering.secrets import MASK, masked, without_passwords
 from serving.settings import Settings
 
 SECRET = "hunter2"

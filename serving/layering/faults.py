@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from serving.configuring.keys import Path, allowed_at, dotted, names, nearest
-from serving.configuring.origins import DEFAULT, Origin, Origins
-from serving.configuring.secrets import masked
+from serving.layering.keys import Path, allowed_at, dotted, names, nearest
+from serving.layering.origins import DEFAULT, Origin, Origins
+from serving.layering.secrets import masked
 from serving.settings import Settings, SettingsError
 
 LIST_KEYS = "`answer config show` lists every key"

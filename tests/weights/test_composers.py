@@ -15,7 +15,7 @@ from models.catalog import Catalog
 from models.synthesizer import VllmSynthesizer
 from models.vllm_options import VllmOptions
 from serving.answer import prompt
-from serving.answer.composing import Draft
+from serving.answer.drafts import Draft
 from serving.answer.seams import Generation
 from serving.answer.streaming import Parser
 from serving.answer.structured import bounded, schema

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serving.answer.citations import parse
-from serving.answer.composing import Draft
+from serving.answer.drafts import Draft
 from serving.answer.grammar import DECLINE_LINE, marker_grammar, quote_grammar
 from serving.answer.quotes import quotable
 from serving.answer.statements import Reply, Statement

@@ -105,6 +105,8 @@ class Writing:
         draft.reply = parser.reply()
         if structured is not None:
             draft.declined, draft.broken = structured.declined, not structured.closed
+            if structured.closed and draft.finish_reason == "length":  # a whole object that just fills the tokens
+                draft.finish_reason = "stop"
         draft.decomposed = _without_cut_tail(verification.decompose(draft.reply), cut_short=draft.cut_short)
         if not draft.declines:
             self._start_checks([statement.claim for statement in draft.decomposed.checkable])

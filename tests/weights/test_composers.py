@@ -85,7 +85,7 @@ async def test_under_the_schema_every_reply_decodes_or_is_the_beginning_of_one_t
         parser = StructuredParser(len(PASSAGES))
         statements = [s for piece in pieces for s in parser.feed(piece)] + parser.finish()
         assert not parser.reply().fabricated or "[" in json.dumps("".join(pieces).partition('"text"')[2])
-        assert parser.closed == (finish_reason == "stop")
+        assert parser.closed or finish_reason == "length"  # a whole object may just fill the tokens
         read += bool(statements) or parser.declined
         if parser.closed:
             decoded = bounded(len(PASSAGES)).model_validate_json("".join(pieces))

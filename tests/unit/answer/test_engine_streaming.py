@@ -217,3 +217,14 @@ async def test_a_stage_that_leaves_no_time_for_an_answer_fails_there() -> None:
         await asked.ask(QUESTION, request_id="r", deadline=within(1.0))
     assert time.monotonic() - began < 0.9
     assert synthesizer.requests == []
+
+
+@pytest.mark.parametrize(("ending", "truncated"), [('"}', False), ("", True)])
+async def test_a_structured_reply_is_cut_short_only_when_its_object_is_not_whole(ending: str, truncated: bool) -> None:
+    reply = f'{{"declined": false, "decline_reason": null, "cites": [1], "text": "{PIECES[0]}1793. The river {ending}'
+    synthesizer = FakeSynthesizer(reply, finish_reason="length")
+    answer = await engine(parts(synthesizer=synthesizer), grammar="structured").ask(
+        QUESTION, request_id="r", deadline=within()
+    )
+    assert answer.outcome == "answered"
+    assert answer.truncated is truncated

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from serving.answer import prompt, verification
 from serving.answer.statements import Reply
-from serving.answer.types import Judged
+from serving.answer.types import Judged, Reason
 
 CUT_SHORT = ("length", "deadline")
 
@@ -39,6 +39,11 @@ class Draft:
     def cut_short(self) -> bool:
         """Whether the reply ended before the model was done."""
         return self.broken or self.finish_reason in CUT_SHORT
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline cut off the reply, or left a claim without a verdict."""
+        return self.finish_reason == "deadline" or any(judged.reason is Reason.DEADLINE for judged in self.judged)
 
     @property
     def declines(self) -> bool:

@@ -172,7 +172,7 @@ class Engine:
         self._observe(draft)
         watch.record("synthesize", draft.synthesize_s)
         watch.record("verify", draft.verify_s)
-        for event in settle(frame.used(draft), question, passages, draft, policy=self._policy, deadline=deadline):
+        for event in settle(frame.used(draft), question, passages, draft, policy=self._policy):
             yield event
 
     async def _retrieve(

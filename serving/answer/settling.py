@@ -10,7 +10,7 @@ from serving.answer.drafts import Draft
 from serving.answer.errors import DeadlineExceededError, GroundingError, UnavailableError
 from serving.answer.events import Event, Finished, Proven, Withheld
 from serving.answer.policy import OnFabrication, Policy
-from serving.answer.types import Deadline, DeclineReason, Passage, RefusalCause
+from serving.answer.types import DeclineReason, Passage, RefusalCause
 
 
 def settle(
@@ -20,7 +20,6 @@ def settle(
     draft: Draft,
     *,
     policy: Policy,
-    deadline: Deadline,
 ) -> Iterator[Event]:
     """The events that end a question: the claims that were not released before, what was dropped, the answer.
 
@@ -38,7 +37,7 @@ def settle(
         return
     corrected = verification.correct(draft.decomposed, draft.judged, floor=policy.confidence_floor)
     admitted = admit(draft.reply, corrected, passages, question)
-    if not admitted.claims and (draft.finish_reason == "deadline" or deadline.passed):
+    if not admitted.claims and draft.late:
         raise DeadlineExceededError("the deadline passed before a claim was proven; allow more time")
     if not draft.cites:
         yield Finished(assembling.declined(frame, passages, DeclineReason.REFUSED, RefusalCause.UNGROUNDED))
@@ -47,7 +46,7 @@ def settle(
     for reason, count in admitted.dropped:
         yield Withheld(reason, count)
     if admitted.claims:
-        truncated = draft.cut_short or deadline.passed
+        truncated = draft.cut_short or draft.late
         yield Finished(assembling.answered(frame, passages, admitted, truncated=truncated))
     else:
         nothing = DeclineReason.NOTHING_PROVEN

@@ -12,6 +12,7 @@ from contextlib import aclosing
 
 from serving.answer import verification
 from serving.answer.drafts import Draft
+from serving.answer.errors import DeadlineExceededError
 from serving.answer.releasing import certain, question_of
 from serving.answer.seams import Generation, Parts
 from serving.answer.statements import Reply, Statement
@@ -69,12 +70,14 @@ class Writing:
                     yield judged
             writing.result()
             began = self._clock()
-            while self._checks and not self._deadline.passed:
+            while True:  # what is done counts also when the deadline has passed since
+                for judged in self._certain():
+                    yield judged
+                if not self._checks or self._deadline.passed:
+                    break
                 await asyncio.wait(
                     self._checks, timeout=self._deadline.remaining(), return_when=asyncio.FIRST_COMPLETED
                 )
-                for judged in self._certain():
-                    yield judged
             if not self.draft.declines:
                 self.draft.judged = tuple(map(self._judged, self.draft.decomposed.checkable))
             self.draft.verify_s = self._clock() - began
@@ -143,6 +146,9 @@ class Writing:
         done = {check for check in self._checks if check.done()}
         self._checks -= done
         for check in done:
+            # Its claims have no verdict in time; those that were judged before keep theirs.
+            if isinstance(check.exception(), DeadlineExceededError):
+                continue
             checked = check.result()
             self.draft.verified_pairs += checked.pairs
             self._verdicts.update((question_of(judgement.claim), judgement) for judgement in checked.judged)

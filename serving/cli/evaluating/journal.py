@@ -9,24 +9,22 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
 from serving.cli.evaluating.errors import EvaluationError, RunStoppedError
-from serving.evaluation.records import Record
-
-C = TypeVar("C", bound=Record)
+from serving.cli.evaluating.kept import C, Kept
 
 
-class Journal(Generic[C]):
-    """The finished cases of one run, by id; a case that broke is not finished."""
+class Journal(Kept[C]):
+    """The cases of one run, kept in a file."""
 
     def __init__(self, path: Path, kind: type[C], run: dict[str, Any], *, fresh: bool = False) -> None:
         """Opens the file, or begins it. Raises :class:`EvaluationError` when it is of another run."""
+        super().__init__()
         self._path = path
         self._kind = kind
-        self._cases: dict[str, C] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -41,18 +39,10 @@ class Journal(Generic[C]):
             os.close(self._file)
             raise
 
-    @property
-    def finished(self) -> dict[str, C]:
-        return {name: case for name, case in self._cases.items() if case.error is None}
-
-    @property
-    def cases(self) -> dict[str, C]:
-        return dict(self._cases)
-
     def append(self, case: C) -> None:
         """Raises :class:`RunStoppedError` when it cannot be written; what stands in the file stays whole."""
         self._write(case.model_dump_json())
-        self._cases[case.id] = case
+        super().append(case)
 
     def close(self) -> None:
         os.close(self._file)

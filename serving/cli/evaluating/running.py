@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 from serving.answer.errors import AnswerError
 from serving.cli.console import Steps
 from serving.cli.evaluating.errors import RunStoppedError
+from serving.cli.evaluating.kept import C, Kept
 from serving.evaluation.records import Record
 
-C = TypeVar("C", bound=Record)
 R = TypeVar("R", bound="Named")
 
 PATIENCE = 5
@@ -22,36 +22,6 @@ PATIENCE = 5
 class Named(Protocol):
     @property
     def id(self) -> str: ...
-
-
-class Kept(Protocol[C]):
-    """Where finished cases go: a :class:`~serving.cli.evaluating.journal.Journal`, or :class:`Memory`."""
-
-    @property
-    def finished(self) -> dict[str, C]: ...
-
-    @property
-    def cases(self) -> dict[str, C]: ...
-
-    def append(self, case: C) -> None: ...
-
-
-class Memory(Kept[C]):
-    """Keeps cases for as long as the process lives."""
-
-    def __init__(self) -> None:
-        self._cases: dict[str, C] = {}
-
-    @property
-    def finished(self) -> dict[str, C]:
-        return {name: case for name, case in self._cases.items() if case.error is None}
-
-    @property
-    def cases(self) -> dict[str, C]:
-        return dict(self._cases)
-
-    def append(self, case: C) -> None:
-        self._cases[case.id] = case
 
 
 async def run_cases(

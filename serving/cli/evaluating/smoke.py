@@ -21,8 +21,9 @@ import serving.evaluation
 from serving.cli.console import Steps
 from serving.cli.evaluating.doing import ServerAsker
 from serving.cli.evaluating.errors import EvaluationError
+from serving.cli.evaluating.kept import Kept
 from serving.cli.evaluating.locating import DATA, LABELS
-from serving.cli.evaluating.running import Memory, run_cases
+from serving.cli.evaluating.running import run_cases
 from serving.cli.evaluating.stage import Stage, measure
 from serving.evaluation import answering, floors, suites
 from serving.evaluation.floors import Floors, Held
@@ -87,7 +88,7 @@ async def measure_stages(settings: Settings, known: Floors, steps: Steps) -> lis
     found: list[Held] = []
     stage = Stage(settings, Format.GROUNDING, steps, seed=SEED)
     for part, kind, rows in _parts(steps):
-        findings, _ = await measure(replace(stage, kind=kind), rows, Memory())
+        findings, _ = await measure(replace(stage, kind=kind), rows, Kept())
         found += _held(part, findings, known)
     return found
 
@@ -96,7 +97,7 @@ async def measure_questions(url: str, known: Floors, steps: Steps) -> list[Held]
     """The six questions, asked of a server that answers from the default index."""
     rows = list(suites.read_qa(OWN / "questions.jsonl").rows)
     asker = ServerAsker(url, TIMEOUT_S)
-    kept: Memory[Asked] = Memory()
+    kept: Kept[Asked] = Kept()
     asked = await run_cases(rows, asker, Asked, kept, concurrency=1, steps=steps, what="questions")
     return _held("questions/own", answering.score(rows, asked, None, np.random.default_rng(SEED)), known)
 

@@ -10,8 +10,9 @@ import numpy as np
 from serving.answer.wire import Versions
 from serving.cli.console import Steps
 from serving.cli.evaluating import doing
+from serving.cli.evaluating.kept import Kept
 from serving.cli.evaluating.local import STAGES, LocalProduct
-from serving.cli.evaluating.running import Kept, run_cases
+from serving.cli.evaluating.running import run_cases
 from serving.deployments.router import ROUTER_NAME
 from serving.evaluation import stages
 from serving.evaluation.findings import Findings

@@ -228,3 +228,32 @@ async def test_a_structured_reply_is_cut_short_only_when_its_object_is_not_whole
     )
     assert answer.outcome == "answered"
     assert answer.truncated is truncated
+
+
+async def test_a_verifier_that_says_it_was_late_takes_back_nothing_that_was_proven() -> None:
+    class FakeVerifierThatIsLate(FakeVerifier):
+        async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
+            if "museum" in pairs[0].claim:
+                raise DeadlineExceededError("the deadline passed while waiting for the verifier")
+            return await super().verify(pairs, deadline=deadline)
+
+    answer = await engine(parts(verifier=FakeVerifierThatIsLate())).ask(QUESTION, request_id="r", deadline=within())
+    assert (answer.text, answer.truncated, answer.verified) == ("The tower was built in 1889.", True, False)
+    with pytest.raises(DeadlineExceededError):
+        await engine(parts(verifier=FakeVerifier(error=DeadlineExceededError("late")))).ask(
+            QUESTION, request_id="r", deadline=within()
+        )
+
+
+async def test_what_was_proven_in_time_stays_proven_for_a_reader_who_comes_late() -> None:
+    events = engine(parts("".join(PIECES)), on_fabrication="drop").events(
+        QUESTION, request_id="r", deadline=within(0.4)
+    )
+    heard: list[Event] = []
+    async for event in events:
+        heard.append(event)
+        if isinstance(event, Proven) and len(heard) == 3:
+            await asyncio.sleep(0.6)  # all is written and judged meanwhile, and the deadline passes
+    assert isinstance(heard[-1], Finished)
+    answer = heard[-1].answer
+    assert (len(answer.claims), answer.verified, answer.truncated) == (3, True, False)

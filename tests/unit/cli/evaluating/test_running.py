@@ -10,7 +10,8 @@ import pytest
 from serving.answer.errors import UnavailableError
 from serving.cli.console import Steps
 from serving.cli.evaluating.errors import RunStoppedError
-from serving.cli.evaluating.running import PATIENCE, Memory, run_cases
+from serving.cli.evaluating.kept import Kept
+from serving.cli.evaluating.running import PATIENCE, run_cases
 from serving.evaluation.records import Ranked
 
 
@@ -46,19 +47,19 @@ class FakeStage:
             self._now -= 1
 
 
-async def run(stage: FakeStage, kept: Memory[Ranked], concurrency: int = 3) -> dict[str, Ranked]:
+async def run(stage: FakeStage, kept: Kept[Ranked], concurrency: int = 3) -> dict[str, Ranked]:
     return await run_cases(ROWS, stage, Ranked, kept, concurrency=concurrency, steps=Steps())
 
 
 async def test_each_row_is_run_once_and_some_at_a_time() -> None:
     stage = FakeStage()
-    cases = await run(stage, Memory())
+    cases = await run(stage, Kept())
     assert sorted(stage.asked) == sorted(cases) == sorted(row.id for row in ROWS)
     assert stage.most == 3
 
 
 async def test_a_row_that_breaks_is_a_case_with_its_error_and_is_tried_again() -> None:
-    kept: Memory[Ranked] = Memory()
+    kept: Kept[Ranked] = Kept()
     cases = await run(FakeStage({"4"}), kept)
     assert cases["4"].error == "unavailable: no"
     again = FakeStage()
@@ -70,12 +71,12 @@ async def test_a_row_that_breaks_is_a_case_with_its_error_and_is_tried_again() -
 async def test_when_everything_breaks_the_run_stops() -> None:
     stage = FakeStage({row.id for row in ROWS})
     with pytest.raises(RunStoppedError, match=f"{PATIENCE} cases in a row broke.*unavailable: no"):
-        await run(stage, Memory(), concurrency=1)
+        await run(stage, Kept(), concurrency=1)
     assert len(stage.asked) == PATIENCE
 
 
 async def test_a_server_that_is_gone_stops_the_run_and_keeps_the_finished() -> None:
-    kept: Memory[Ranked] = Memory()
+    kept: Kept[Ranked] = Kept()
     with pytest.raises(RunStoppedError, match="gone"):
         await run(FakeStage(stop_at="6"), kept, concurrency=1)
     assert sorted(kept.finished) == ["0", "1", "2", "3", "4", "5"]
@@ -86,4 +87,4 @@ async def test_a_fault_of_ours_is_not_swallowed() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await run_cases(ROWS, bug, Ranked, Memory(), concurrency=2, steps=Steps())
+        await run_cases(ROWS, bug, Ranked, Kept(), concurrency=2, steps=Steps())

@@ -3,7 +3,8 @@
 A reference is a file (``qa/squad2.train.jsonl.gz``, relative to the job's data root) or ``datasets:NAME[:SPLIT]``, a
 set that the `datasets` library loads and whose columns are the format's fields. A row that is not of the format is
 counted and reported with its file and line, never silently dropped. A file that cannot be read, or has no good row,
-stops the job before it begins. Held-out files (``.test.`` in their name) are refused.
+stops the job before it begins. Held-out files (``.test.`` in their name) are refused, except to judge with
+(``held_out``).
 """
 
 from __future__ import annotations
@@ -56,28 +57,28 @@ class CorpusRow(BaseModel):
     url: str | None = None
 
 
-def qa(references: Sequence[str], root: Path | None) -> list[Input[QaRow]]:
-    return [_read(reference, root, QaRow) for reference in references]
+def qa(references: Sequence[str], root: Path | None, *, held_out: bool = False) -> list[Input[QaRow]]:
+    return [_read(reference, root, QaRow, held_out=held_out) for reference in references]
 
 
-def rerank(references: Sequence[str], root: Path | None) -> list[Input[RerankRow]]:
-    return [_read(reference, root, RerankRow) for reference in references]
+def rerank(references: Sequence[str], root: Path | None, *, held_out: bool = False) -> list[Input[RerankRow]]:
+    return [_read(reference, root, RerankRow, held_out=held_out) for reference in references]
 
 
-def grounding(references: Sequence[str], root: Path | None) -> list[Input[GroundingRow]]:
-    return [_read(reference, root, GroundingRow) for reference in references]
+def grounding(references: Sequence[str], root: Path | None, *, held_out: bool = False) -> list[Input[GroundingRow]]:
+    return [_read(reference, root, GroundingRow, held_out=held_out) for reference in references]
 
 
-def routes(references: Sequence[str], root: Path | None) -> list[Input[RouteRow]]:
-    return [_read(reference, root, RouteRow) for reference in references]
+def routes(references: Sequence[str], root: Path | None, *, held_out: bool = False) -> list[Input[RouteRow]]:
+    return [_read(reference, root, RouteRow, held_out=held_out) for reference in references]
 
 
 def corpus(references: Sequence[str], root: Path | None) -> list[Input[CorpusRow]]:
     return [_read(reference, root, CorpusRow) for reference in references]
 
 
-def _read(reference: str, root: Path | None, kind: type[R]) -> Input[R]:
-    if HELD_OUT in reference:
+def _read(reference: str, root: Path | None, kind: type[R], *, held_out: bool = False) -> Input[R]:
+    if HELD_OUT in reference and not held_out:
         raise JobError(f"{reference} is held out: a model trained on it could not be judged. Name a train file")
     if reference.startswith(SET):
         return _from_set(reference, kind)

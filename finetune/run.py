@@ -101,7 +101,8 @@ class Run:
 
 def identity(settings: JobSettings) -> dict[str, Any]:
     """What makes a run the run it is: where it runs and what its files are relative to is no part of it."""
-    shaping: dict[str, Any] = settings.model_dump(mode="json", exclude={"data_root", "threads", "cluster", "log_steps"})
+    aside = {"data_root", "held_out", "licences", "threads", "cluster", "log_steps"}
+    shaping: dict[str, Any] = settings.model_dump(mode="json", exclude=aside)
     return shaping
 
 

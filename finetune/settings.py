@@ -42,6 +42,8 @@ class JobSettings(Strict):
     """The model that is trained: ``package:…``, ``path:…`` or ``hub:…``."""
     data_root: Path | None = None
     """What relative names of data files are relative to; the working directory when not set."""
+    licences: Mapping[str, str] = {}
+    """The licence of each data file, by its reference: the model card says them."""
     epochs: Positive = 1.0
     max_steps: Annotated[int, Field(ge=-1)] = -1
     """Stop after so many steps, whatever ``epochs`` says; -1: no such limit."""

@@ -3,6 +3,7 @@
 ==========================  ==========================================================================================
 ``package:NAME``            the weights inside an installed package, from a package registry; a GGUF file is
                             dequantised once, into the catalog's home
+``shipped:JOB``             weights that this project trained and ships: ``models/adapters/JOB``
 ``path:FOLDER``, ``FOLDER`` a folder on this machine (or a GGUF file)
 ``hub:ORG/NAME[@REVISION]`` a model hub: the only kind that touches the network
 ==========================  ==========================================================================================
@@ -26,6 +27,9 @@ from models.fingerprint import fingerprint
 from models.gguf import GgufFile
 
 __all__ = ["Catalog", "fingerprint"]
+
+ADAPTERS = Path(__file__).parent / "adapters"
+"""Where shipped weights lie, one folder a fine-tuning job."""
 
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _DESCRIBED_BY = ("config.json", "adapter_config.json", "modules.json")
@@ -137,11 +141,21 @@ def _here(reference: str, kind: str, rest: str) -> Path:
     """The file or folder on this machine that ``reference`` names; its parts are ``kind`` and ``rest``."""
     if kind == "package":
         return _in_package(rest)
+    if kind == "shipped":
+        return _shipped(rest)
     found = Path(rest if kind == "path" else reference).expanduser().absolute()
     if not found.exists():
         raise ModelNotFoundError(
-            f"No model at {reference!r}: give package:NAME, path:FOLDER, hub:ORG/NAME or an existing folder."
+            f"No model at {reference!r}: give package:NAME, shipped:JOB, path:FOLDER, hub:ORG/NAME or a folder."
         )
+    return found
+
+
+def _shipped(job: str) -> Path:
+    found = ADAPTERS / job
+    shipped = sorted(path.name for path in ADAPTERS.glob("*") if path.is_dir())
+    if not job or job not in shipped:
+        raise ModelNotFoundError(f"No weights of a job {job!r} are shipped; these are: {', '.join(shipped) or 'none'}.")
     return found
 
 

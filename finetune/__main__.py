@@ -1,28 +1,39 @@
-"""``python -m finetune JOB --config FILE [--set key=value]``: trains what the product serves."""
+"""``python -m finetune JOB --config FILE [--set key=value]``: trains what the product serves.
+
+``python -m finetune release JOB RUN`` ships the weights of a run that does better than the shipped ones.
+"""
 
 from __future__ import annotations
 
 import argparse
-import os
+import shlex
 import sys
 from collections import Counter
 from pathlib import Path
 
-from finetune import jobs
+from finetune import jobs, release
 from finetune.errors import JobError
-from finetune.run import Run, digest, write_json
+from finetune.run import Run, digest, home, write_json
 from finetune.settings import load
 from finetune.training import say
 from models.catalog import Catalog
-
-
-def home() -> Path:
-    """Where models and runs are kept: as the product's settings have it."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ANSWER_HOME") or cache / "openindex-answer")
+from models.errors import ModelError
+from serving.evaluation.suites import SuiteError
 
 
 def main(arguments: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        return release.main(arguments[1:]) if arguments[:1] == ["release"] else _run(_parsed(arguments))
+    except (JobError, ModelError, SuiteError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
+        return 130
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m finetune", description=__doc__)
     parser.add_argument("job", choices=sorted(jobs.JOBS))
     parser.add_argument("--config", type=Path, required=True, help="a file such as configs/finetune/citation.yaml")
@@ -30,15 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, help="what relative names of data files are relative to")
     parser.add_argument("--output", type=Path, help="the run's folder (default: one named by settings and data)")
     parser.add_argument("--check-data", action="store_true", help="read and count the data, train nothing")
-    given = parser.parse_args(arguments)
-    try:
-        return _run(given)
-    except JobError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from the last checkpoint", file=sys.stderr)
-        return 130
+    return parser.parse_args(arguments)
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -56,16 +59,27 @@ def _run(given: argparse.Namespace) -> int:
         return 0
     folder = given.output or home() / "finetune" / f"{given.job}-{digest(settings, described)}"
     run = Run.open(given.job, folder, settings, described)
-    if run.finished:
+    command = shlex.join(["python", "-m", "finetune", given.job, "--config", *_told(given)])
+    write_json(folder / "given.json", {"command": command, "settings": settings.model_dump(mode="json")})
+    base = Catalog(home()).locate(settings.base, progress=say)
+    if run.finished and (folder / "README.md").exists():
         say(f"{folder} is finished: remove it to train again, or change a setting")
         return 0
     say(f"run {folder}")
     bad = [{"file": str(row.file), "line": row.line, "why": row.message} for one in inputs.all for row in one.bad]
     write_json(folder / "bad_rows.json", bad)
-    base = Catalog(home()).locate(settings.base, progress=say)
-    job.train(run, settings, inputs, base)
+    if not run.finished:
+        job.train(run, settings, inputs, base)
     say(f"weights in {run.weights}")
+    judged = job.judge(settings, run.weights, base) if settings.has_held_out else None
+    release.describe(run, settings, judged, folder)
     return 0
+
+
+def _told(given: argparse.Namespace) -> list[str]:
+    """What a reader types after ``--config`` to have the same run: no folder of this machine is in it."""
+    changes = [part for change in given.set for part in ("--set", change)]
+    return [f"configs/finetune/{given.config.name}", *(["--data", "FOLDER"] if given.data else []), *changes]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finetune.citation import job as citation
+from finetune.citation.judging import judge as judge_citation
 from finetune.citation.settings import CitationSettings
 from finetune.judging import Judgement
 from finetune.run import Run
@@ -19,16 +20,25 @@ class Job:
     """``read`` gives the inputs, ``preview`` says what would be made of them, ``train`` saves the run's weights.
 
     ``judge(settings, weights, base)`` measures weights on held-out cases; without weights (None), what is served when
-    there are none.
+    there are none. ``purpose`` says in a sentence or two what the weights are for.
     """
 
+    purpose: str
     settings: type[JobSettings]
     read: Callable[[Any], Any]
     preview: Callable[[Any, Any], str]
     train: Callable[[Run, Any, Any, Path], None]
-    judge: Callable[[Any, Path | None, Path], Judgement] | None = None
+    judge: Callable[[Any, Path | None, Path], Judgement]
 
 
 JOBS: Mapping[str, Job] = {
-    "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),
+    "citation": Job(
+        "A LoRA adapter with which a small causal model answers from numbered passages alone, one claim a sentence, "
+        "each with the number of the passage that states it, and declines in the agreed form when they do not answer.",
+        CitationSettings,
+        citation.CitationInputs,
+        citation.preview,
+        citation.train,
+        judge_citation,
+    ),
 }

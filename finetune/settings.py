@@ -62,6 +62,11 @@ class JobSettings(Strict):
     """CPU threads; all cores when not set."""
     cluster: ClusterSettings = ClusterSettings()
 
+    @property
+    def has_held_out(self) -> bool:
+        """Whether there is data to judge the weights on."""
+        return False
+
 
 S = TypeVar("S", bound=JobSettings)
 

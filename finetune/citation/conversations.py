@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from serving.answer.prompt import DECLINE_LINE, with_marker
 from serving.answer.quotes import quotable
@@ -37,9 +38,12 @@ class Conversation:
 
 
 class Passages:
-    """Makes the passages of a conversation: the right ones among others, shuffled, cut to a length."""
+    """Makes the passages of a conversation: the right ones among others, shuffled, cut to a length.
 
-    def __init__(self, rng: random.Random, pool: Sequence[Passage], *, most: int, words: int) -> None:
+    ``words`` is the least and the greatest length they are cut to, drawn anew for each conversation.
+    """
+
+    def __init__(self, rng: random.Random, pool: Sequence[Passage], *, most: int, words: tuple[int, int]) -> None:
         self._rng = rng
         self._pool = pool
         self._most = most
@@ -59,38 +63,48 @@ class Passages:
         others = [passage for passage in others if passage.text not in texts]
         chosen = [*needed, *others[: count - len(needed)]]
         self._rng.shuffle(chosen)
-        return [self._cut(passage, keep) for passage in chosen]
+        words = self._rng.randint(*self._words)
+        return [self._cut(passage, keep, words) for passage in chosen]
 
-    def titled(self, titles: Collection[str]) -> list[Passage]:
-        """The pool's passages with one of ``titles``, in random order."""
-        found = [passage for title in sorted(titles) for passage in self._by_title.get(title, ())]
-        return self._rng.sample(found, len(found))
+    def near_misses(self, row: QaRow, most: int) -> list[Passage]:
+        """Up to ``most`` of the pool's passages that share a title with the row's and hold none of its answers."""
+        titles = sorted({given.title for given in row.passages} - {""})
+        found = [passage for title in titles for passage in self._by_title.get(title, ())]
+        own = {given.text for given in row.passages}
+        self._rng.shuffle(found)
+        missing = (one for one in found if one.text not in own and not any(_holds(one.text, a) for a in row.answers))
+        return list(islice(missing, most))
 
-    def _cut(self, passage: Passage, keep: Sequence[str]) -> Passage:
-        """The passage, or so many of its words around the first of ``keep`` that stands in it."""
+    def some_near_misses(self, row: QaRow) -> list[Passage]:
+        """None, some, or as many as a conversation has place for."""
+        return self.near_misses(row, self._rng.randint(0, self._most))
+
+    def _cut(self, passage: Passage, keep: Sequence[str], most: int) -> Passage:
+        """The passage, or ``most`` of its words around the first of ``keep`` that stands in it."""
         words = passage.text.split()
-        if len(words) <= self._words:
+        if len(words) <= most:
             return passage
         text = " ".join(words)
         at = next((text.index(piece) for piece in keep if piece in text), 0)
         first = len(text[:at].split())
         longest = max([len(piece.split()) for piece in keep if piece in text] or [0])
-        start = max(0, min(first - self._rng.randint(0, max(0, self._words - longest)), len(words) - self._words))
-        return Passage(id=passage.id, title=passage.title, text=" ".join(words[start : start + self._words]))
+        start = max(0, min(first - self._rng.randint(0, max(0, most - longest)), len(words) - most))
+        return Passage(id=passage.id, title=passage.title, text=" ".join(words[start : start + most]))
 
 
 def from_qa(row: QaRow, passages: Passages) -> Conversation | None:
     """One passage or several, short answers: the sentence that holds the answer, or the decline."""
     own = [_passage(passage, row.id, at) for at, passage in enumerate(row.passages)]
     if not row.answerable:
-        chosen = passages.around(own[:1], own[1:], keep=())
+        chosen = passages.around(own[:1], [*own[1:], *passages.some_near_misses(row)], keep=())
         return Conversation(row.question, tuple(chosen), DECLINE_LINE, "unanswerable")
     for at, given in enumerate(row.passages):
         if given.supporting is False:
             continue
         sentence = _answering(own[at], row.question, row.answers)
         if sentence is not None:
-            chosen = passages.around([own[at]], [p for n, p in enumerate(own) if n != at], keep=(sentence,))
+            others = [p for n, p in enumerate(own) if n != at]
+            chosen = passages.around([own[at]], [*others, *passages.some_near_misses(row)], keep=(sentence,))
             return _replied(row.question, chosen, [sentence], "answer")
     return None
 
@@ -115,11 +129,12 @@ def from_two_hops(row: RerankRow | QaRow, passages: Passages) -> Conversation | 
 
 def without_its_passage(row: QaRow, passages: Passages) -> Conversation | None:
     """An answerable question over other passages, of the same title where there are some, that lack every answer."""
-    titles = {given.title for given in row.passages}
-    near = [one for one in passages.titled(titles) if not any(_holds(one.text, answer) for answer in row.answers)]
+    own = [_passage(given, row.id, at) for at, given in enumerate(row.passages)]
+    near = [one for one in own if not any(_holds(one.text, answer) for answer in row.answers)]
+    near += passages.near_misses(row, 8)
     if not near:
         return None
-    return Conversation(row.question, tuple(passages.around(near[:1], near[1:4], keep=())), DECLINE_LINE, "no_passage")
+    return Conversation(row.question, tuple(passages.around(near[:1], near[1:], keep=())), DECLINE_LINE, "no_passage")
 
 
 def _replied(question: str, chosen: Sequence[Passage], sentences: Sequence[str], kind: str) -> Conversation | None:

@@ -80,12 +80,15 @@ def _padded(ids: Sequence[int], size: int, pad: int, *, left: bool = False) -> l
     return [*filling, *ids] if left else [*ids, *filling]
 
 
-def loss(model: torch.nn.Module, batch: dict[str, torch.Tensor], *, held_prompt: bool) -> torch.Tensor:
-    """The mean cross-entropy of the reply's tokens."""
+def loss(model: torch.nn.Module, batch: dict[str, torch.Tensor], *, held_above: int) -> torch.Tensor:
+    """The mean cross-entropy of the reply's tokens.
+
+    Prompts of a batch longer than ``held_above`` tokens are read without gradients.
+    """
     mask = torch.cat([batch["prompt_mask"], batch["reply_mask"]], dim=1)
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
     split = batch["prompt"].shape[1]
-    with torch.set_grad_enabled(not held_prompt):
+    with torch.set_grad_enabled(split <= held_above):
         read = model(
             input_ids=batch["prompt"],
             attention_mask=batch["prompt_mask"],

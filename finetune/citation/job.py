@@ -17,7 +17,7 @@ from finetune import data
 from finetune.citation import conversations as made
 from finetune.citation.conversations import Conversation, Passages
 from finetune.citation.encoding import Encoder, collate, loss
-from finetune.citation.facts import from_facts
+from finetune.citation.facts import Facts
 from finetune.citation.settings import CitationSettings
 from finetune.data import Input
 from finetune.errors import JobError
@@ -54,10 +54,16 @@ def build(settings: CitationSettings, inputs: CitationInputs) -> list[Conversati
     hops: list[RerankRow | QaRow] = [row for given in inputs.two_hops for row in given.rows]
     hops += [row for given in inputs.two_hops_qa for row in given.rows]
     pool = list(made.all_passages([*qa, *hops]))
-    passages = Passages(rng, pool, most=settings.most_passages, words=settings.passage_words)
+    passages = Passages(
+        rng,
+        pool,
+        most=settings.most_passages,
+        words=(min(settings.least_passage_words, settings.passage_words), settings.passage_words),
+    )
     found = [one for row in qa if (one := _from_qa(row, passages, rng))]
     found += [one for row in hops if (one := made.from_two_hops(row, passages))]
-    found += from_facts([row for given in inputs.facts for row in given.rows], rng, most=settings.most_passages)
+    facts = Facts([row for given in inputs.facts for row in given.rows], rng, most=settings.most_passages)
+    found += [*facts.single(settings.facts), *facts.dated(settings.facts // 2), *facts.compared(settings.facts // 2)]
     return _balanced(found, settings, rng)
 
 
@@ -107,7 +113,7 @@ def train(run: Run, settings: CitationSettings, inputs: CitationInputs, folder: 
         model,
         encoded,
         collate=partial(collate, pad=encoder.pad),
-        loss=partial(loss, held_prompt=settings.held_prompt),
+        loss=partial(loss, held_above=settings.held_above_tokens),
     )
     with run.writing_weights() as weights:
         save(model, weights)

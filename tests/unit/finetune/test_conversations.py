@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from finetune.citation import conversations as made
 from finetune.citation.conversations import Conversation, Passages
-from finetune.citation.facts import from_facts
+from finetune.citation.facts import Facts
 from finetune.data import CorpusRow
 from serving.answer.citations import parse
 from serving.answer.types import Passage
@@ -43,7 +43,7 @@ TWO_HOPS = RerankRow.model_validate(
 
 
 def passages(seed: int, *, most: int = 5, words: int = 40) -> Passages:
-    return Passages(random.Random(seed), POOL, most=most, words=words)
+    return Passages(random.Random(seed), POOL, most=most, words=(words, words))
 
 
 def cited(conversation: Conversation) -> list[tuple[str, tuple[int, ...]]]:
@@ -77,7 +77,7 @@ def test_two_hops_cite_two_passages_in_the_order_of_their_numbers(seed: int) -> 
 @given(st.integers(0, 2**32))
 def test_without_its_passage_no_passage_holds_the_answer(seed: int) -> None:
     pool = [Passage(id="p", title="Tower", text="It opened in 1889, to be exact."), *made.all_passages([ANSWERABLE])]
-    conversation = made.without_its_passage(ANSWERABLE, Passages(random.Random(seed), pool, most=1, words=40))
+    conversation = made.without_its_passage(ANSWERABLE, Passages(random.Random(seed), pool, most=1, words=(40, 40)))
     assert conversation is not None
     assert conversation.declines
     assert not any("1889" in passage.text for passage in conversation.passages)
@@ -95,7 +95,7 @@ def test_a_fact_names_the_place_the_field_and_the_value() -> None:
         CorpusRow(id=f"f{n}", title=place, heading_path=(place, "Economy", field), text=f"{n} km")
         for n, (place, field) in enumerate((p, f) for p in ("Chad", "Peru", "Iran") for f in ("Railways", "Coast"))
     ]
-    found = from_facts(rows, random.Random(3), most=4)
+    found = Facts(rows, random.Random(3), most=4).single(1_000)
     assert len(found) == len(rows)
     for conversation in found:
         asked = {row.text for row in rows if row.title in conversation.question}
@@ -106,3 +106,57 @@ def test_a_fact_names_the_place_the_field_and_the_value() -> None:
             assert passage.text in asked & shown
             assert passage.text in sentence
             assert passage.title in sentence
+
+
+YEARLY = [
+    CorpusRow(
+        id=f"y{n}",
+        title=place,
+        heading_path=(place, "Economy", "Exports"),
+        text="\n".join([*(f"{y}: ${n}{y - 2020} billion ({y} est.)" for y in (2023, 2022, 2021)), "note: in dollars"]),
+    )
+    for n, place in enumerate(("Chad", "Peru", "Iran"), start=1)
+]
+
+
+@given(st.integers(0, 2**32))
+def test_of_values_of_several_years_the_one_asked_for_or_the_latest_is_told(seed: int) -> None:
+    found = Facts(YEARLY, random.Random(seed), most=4).dated(10)
+    assert len(found) == 3
+    for conversation in found:
+        year = next((year for year in ("2023", "2022", "2021") if year in conversation.question), "2023")
+        shown = [passage for passage in conversation.passages if passage.text.startswith(year)]
+        assert conversation.declines == (not shown)
+        if shown:
+            ((sentence, chunks),) = cited(conversation)
+            assert f"({year} est.)" in sentence
+            assert conversation.passages[chunks[0]] == shown[0]
+
+
+@given(st.integers(0, 2**32))
+def test_a_comparison_tells_both_values_each_from_its_own_passage(seed: int) -> None:
+    rows = [
+        CorpusRow(id=place, title=place, heading_path=(place, "Economy", "Railways"), text=f"{n}00 km")
+        for n, place in enumerate(("Chad", "Peru", "Iran"), start=1)
+    ]
+    found = Facts(rows, random.Random(seed), most=4).compared(3)
+    assert len(found) == 3
+    for conversation in found:
+        claims = cited(conversation)
+        assert len(claims) == 2
+        for sentence, chunks in claims:
+            passage = conversation.passages[chunks[0]]
+            assert passage.title in sentence
+            assert passage.title in conversation.question
+            assert passage.text in sentence
+
+
+@given(st.integers(0, 2**32))
+def test_near_misses_share_the_subject_and_lack_the_answer(seed: int) -> None:
+    titled = [
+        Passage(id="a", title="Tower", text="The tower opened in 1889."),
+        Passage(id="b", title="Tower", text="The tower is made of iron."),
+        Passage(id="c", title="Bridge", text="The bridge is made of stone."),
+    ]
+    found = Passages(random.Random(seed), titled, most=4, words=(40, 40)).near_misses(ANSWERABLE, 4)
+    assert [passage.id for passage in found] == ["b"]

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from finetune import jobs
 from finetune.errors import JobError
+from finetune.home import home
 from finetune.run import Run, digest, write_json
-from finetune.settings import load
+from finetune.settings import JobSettings, load
 from finetune.training import say
 from models.catalog import Catalog
-
-
-def home() -> Path:
-    """Where models and runs are kept: as the product's settings have it."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ANSWER_HOME") or cache / "openindex-answer")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,6 +24,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a setting")
     parser.add_argument("--data", type=Path, help="what relative names of data files are relative to")
     parser.add_argument("--output", type=Path, help="the run's folder (default: one named by settings and data)")
+    parser.add_argument(
+        "--submit",
+        metavar="ADDRESS",
+        help="run it as a Ray Job: http://HOST:8265, or auto for a Ray cluster on this machine",
+    )
     parser.add_argument("--check-data", action="store_true", help="read and count the data, train nothing")
     given = parser.parse_args(arguments)
     try:
@@ -45,6 +45,8 @@ def _run(given: argparse.Namespace) -> int:
     job = jobs.JOBS[given.job]
     root = [f"data_root={given.data.absolute()}"] if given.data else []
     settings = load(job.settings, given.config, [*given.set, *root])
+    if given.submit:
+        return _submit(given, settings)
     inputs = job.read(settings)
     described = {one.reference: one.describe() for one in inputs.all}
     for one in inputs.all:
@@ -54,7 +56,8 @@ def _run(given: argparse.Namespace) -> int:
     if given.check_data:
         say(job.preview(settings, inputs))
         return 0
-    folder = given.output or home() / "finetune" / f"{given.job}-{digest(settings, described)}"
+    storage = settings.cluster.storage or home() / "finetune"
+    folder = given.output or storage / f"{given.job}-{digest(settings, described)}"
     run = Run.open(given.job, folder, settings, described)
     if run.finished:
         say(f"{folder} is finished: remove it to train again, or change a setting")
@@ -63,9 +66,30 @@ def _run(given: argparse.Namespace) -> int:
     bad = [{"file": str(row.file), "line": row.line, "why": row.message} for one in inputs.all for row in one.bad]
     write_json(folder / "bad_rows.json", bad)
     base = Catalog(home()).locate(settings.base, progress=say)
-    job.train(run, settings, inputs, base)
+    _train(run, settings, inputs, base)
     say(f"weights in {run.weights}")
     return 0
+
+
+def _train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
+    """Here, as a plain process, or on the workers of a cluster."""
+    job = jobs.JOBS[run.job]
+    if settings.cluster.workers > 1 and not job.shared:
+        raise JobError(f"{run.job} is trained by one worker: set cluster.workers to 1")
+    if not settings.cluster.under_ray:
+        with run.held():
+            job.train(run, settings, inputs, base)
+        return
+    from finetune import cluster  # noqa: PLC0415 (Ray is needed only here)
+
+    cluster.train(run, settings, inputs, base)
+
+
+def _submit(given: argparse.Namespace, settings: JobSettings) -> int:
+    from finetune import submitting  # noqa: PLC0415 (Ray is needed only here)
+
+    order = submitting.Order(given.job, settings, output=given.output, check_data=given.check_data)
+    return submitting.submit(order, given.submit)
 
 
 if __name__ == "__main__":

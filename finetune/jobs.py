@@ -27,8 +27,9 @@ class Job:
     preview: Callable[[Any, Any], str]
     train: Callable[[Run, Any, Any, Path], None]
     judge: Callable[[Any, Path | None, Path], Judgement] | None = None
+    shared: bool = False
 
 
 JOBS: Mapping[str, Job] = {
-    "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),
+    "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train, shared=True),
 }

@@ -11,10 +11,12 @@ FOLDER/weights/          the product: safetensors and what loads them; there onc
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,6 +89,25 @@ class Run:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         with (self.folder / "metrics.jsonl").open("a") as file:
             file.write(json.dumps({"step": step, **values}) + "\n")
+
+    @contextmanager
+    def held(self, *, patience_s: float = 30.0) -> Iterator[None]:
+        """Keeps others from training this run. One who was just killed may need a moment to let it go.
+
+        Raises :class:`JobError` when another process still holds it after ``patience_s``.
+        """
+        with (self.folder / "lock").open("w") as file:
+            deadline = time.monotonic() + patience_s
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise JobError(f"{self.folder} is being trained by another process: let it end") from None
+                    time.sleep(0.2)
+                else:
+                    break
+            yield
 
     @contextmanager
     def writing_weights(self) -> Iterator[Path]:

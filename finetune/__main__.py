@@ -78,7 +78,8 @@ def _train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
         raise JobError(f"{run.job} is trained by one worker: set cluster.workers to 1")
     if not settings.cluster.under_ray:
         with run.held():
-            job.train(run, settings, inputs, base)
+            if not run.finished:
+                job.train(run, settings, inputs, base)
         return
     from finetune import cluster  # noqa: PLC0415 (Ray is needed only here)
 

@@ -37,8 +37,8 @@ def train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
     ``base`` is where this machine has the model; a node that does not see it locates it by its reference.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Workers stay in the folder that the job was started in, which relative paths are relative to.
-    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"
+    os.environ["RAY_CHDIR_TO_TRIAL_DIR"] = "0"  # relative paths are relative to the folder that the job was started in
+    os.environ["RAY_TRAIN_ENABLE_PRINT_PATCH"] = "0"  # which has every line printed twice
     mine = not ray.is_initialized()
     if mine:
         _join()
@@ -52,7 +52,7 @@ def train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
 
 def _join() -> None:
     try:
-        ray.init(log_to_driver=True, logging_level="warning")
+        ray.init(log_to_driver=True, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise JobError(f"the Ray cluster of RAY_ADDRESS cannot be joined ({error}): unset it to train here") from error
 
@@ -124,6 +124,8 @@ def _work(job: str, folder: Path, settings: JobSettings, inputs: Any, base: Path
         faults = [fault for fault in workers.gathered(_fault(run, stack)) if fault]
         if faults:
             return faults[0]
+        if workers.agreed(run.finished):
+            return None
         try:
             model = base if base.is_dir() else Catalog(home()).locate(settings.base, progress=say)
             JOBS[job].train(run, settings, inputs, model)

@@ -34,7 +34,9 @@ IGNORED = -100
 
 
 def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+    """To whoever watches; of several workers the first one speaks."""
+    if workers.is_first():
+        print(message, file=sys.stderr, flush=True)
 
 
 class Examples(Dataset[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import multiprocessing
 import os
@@ -42,6 +43,7 @@ def trained(config: Path, run: Path, moment: tuple[str, str, int] | None = None)
 
 
 def _train(config: Path, run: Path, moment: tuple[str, str, int] | None) -> None:
+    gc.freeze()  # what the fork server has imported is no garbage: looking through it would take most of the time
     if moment:
         _die_at(*moment)
     os._exit(main(["citation", "--config", str(config), "--output", str(run)]))

@@ -80,8 +80,8 @@ class JobSettings(Strict):
             )
         if cluster.fsdp and cluster.workers == 1:
             raise ValueError("cluster.fsdp shards the model over workers: set cluster.workers to 2 or more")
-        if cluster.gpus_per_worker and self.device != "cuda":
-            raise ValueError("cluster.gpus_per_worker is for GPUs: set device to cuda")
+        if (cluster.gpus_per_worker or cluster.fsdp) and self.device != "cuda":
+            raise ValueError("cluster.gpus_per_worker and cluster.fsdp are for GPUs: set device to cuda")
         if self.device == "cuda" and cluster.under_ray and cluster.gpus_per_worker != 1:
             raise ValueError("device cuda under Ray: set cluster.gpus_per_worker to 1, a GPU for each worker")
         return self

@@ -135,7 +135,7 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
-    state: dict[str, torch.Tensor] = trainer.accelerator.get_state_dict(trainer.model_wrapped)
+    state: dict[str, torch.Tensor] = trainer.accelerator.get_state_dict(trainer.model)
     return state
 
 

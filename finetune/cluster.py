@@ -110,13 +110,13 @@ def _fit(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
 def _reason(error: TrainingFailedError, cluster: ClusterSettings) -> str:
     said = str(error).strip().splitlines()
     return (
-        f"training failed more than cluster.max_failures ({cluster.max_failures}) times: {said[-1] if said else error}. "
-        "The same command goes on from the last checkpoint"
+        f"training failed more than cluster.max_failures ({cluster.max_failures}) times: "
+        f"{said[-1] if said else error}. The same command goes on from the last checkpoint"
     )
 
 
 def _work(job: str, folder: Path, settings: JobSettings, inputs: Any, base: Path) -> str | None:
-    """What each worker does. Returns why the job cannot be done, which is the same at each: a restart would not help."""
+    """What each worker does. Returns why the job cannot be done, the same at each: a restart would not help."""
     from finetune.jobs import JOBS  # noqa: PLC0415 (the jobs import what only a worker needs)
 
     run = Run(job, folder)

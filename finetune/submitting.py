@@ -97,7 +97,9 @@ def _client(address: str) -> JobSubmissionClient:
             "`ray start --head` here and give auto"
         ) from error
     except (RuntimeError, ValueError) as error:
-        raise JobError(f"{address} is no address of a Ray dashboard ({error}): give one such as http://HOST:8265") from error
+        raise JobError(
+            f"{address} is no address of a Ray dashboard ({error}): give one such as http://HOST:8265"
+        ) from error
 
 
 def _environment(folder: str) -> dict[str, Any]:

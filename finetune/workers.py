@@ -5,7 +5,7 @@ A job that runs as a plain process is its own first and only worker.
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import torch
 from torch import distributed
@@ -34,7 +34,7 @@ def agreed(value: T) -> T:
         return value
     box = [value]
     distributed.broadcast_object_list(box, src=0, device=_device())
-    return cast("T", box[0])
+    return box[0]
 
 
 def gathered(value: T) -> list[T]:

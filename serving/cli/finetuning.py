@@ -1,4 +1,4 @@
-"""``answer finetune``: the jobs that train what is served, in a process of their own, since nothing served needs them."""
+"""``answer finetune``: the jobs that train what is served, in a process of their own: nothing served needs them."""
 
 from __future__ import annotations
 

@@ -19,19 +19,23 @@ from tests.processes import children, command_line
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("dashboard")]
 
-LATE = "checkpoint-80"
+LATE = "checkpoint-60"
 """A checkpoint in the middle of the run: a worker is killed as soon as it is there."""
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.config(tmp_path_factory.mktemp("tiny"), max_steps=200, checkpoint_steps=40)
+    return tiny.config(tmp_path_factory.mktemp("tiny"), max_steps=120, checkpoint_steps=30)
 
 
 def trained(config: Path, run: Path, *sets: str) -> dict[str, torch.Tensor]:
     changes = [word for one in sets for word in ("--set", one)]
     assert main(["citation", "--config", str(config), "--output", str(run), *changes]) == 0
     return load_file(run / "weights" / "adapter_model.safetensors")
+
+
+def losses(run: Path) -> list[float]:
+    return [json.loads(line)["loss"] for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
 def working() -> list[psutil.Process]:
@@ -56,7 +60,7 @@ class Killer(threading.Thread):
 
 
 def test_a_lost_worker_changes_nothing(config: Path, tmp_path: Path) -> None:
-    """Two workers that are left alone, two of which one is killed, and one alone: they learn the same."""
+    """Two workers that are left alone, and two of which one is killed: they learn the same, to the bit."""
     whole = trained(config, tmp_path / "whole", "cluster.workers=2")
     killer = Killer(tmp_path / "broken")
     killer.start()
@@ -66,12 +70,13 @@ def test_a_lost_worker_changes_nothing(config: Path, tmp_path: Path) -> None:
     assert whole.keys() == broken.keys()
     for name, tensor in whole.items():
         assert torch.equal(tensor, broken[name]), name
-    steps = [json.loads(line)["step"] for line in (tmp_path / "broken" / "metrics.jsonl").read_text().splitlines()]
-    assert steps == list(range(1, 201))
+    assert losses(tmp_path / "broken") == losses(tmp_path / "whole")
     events = list((tmp_path / "broken" / "tensorboard").iterdir())
     assert len(events) == 2  # it was begun twice
 
-    alone = trained(config, tmp_path / "alone")
-    learned = max(float(tensor.abs().max()) for tensor in alone.values())
-    for name, tensor in alone.items():
-        torch.testing.assert_close(tensor, whole[name], atol=0.01 * learned, rtol=0.02)
+
+def test_two_workers_learn_what_one_does(config: Path, tmp_path: Path) -> None:
+    """Step by step, but for rounding: the batches and the weight of each label are the same."""
+    trained(config, tmp_path / "two", "cluster.workers=2", "max_steps=20")
+    trained(config, tmp_path / "one", "max_steps=20")
+    assert losses(tmp_path / "two") == pytest.approx(losses(tmp_path / "one"), rel=1e-4)

@@ -32,12 +32,19 @@ def test_an_order_is_the_same_run_with_paths_that_mean_the_same_there(
     assert parse(CitationSettings, Order("citation", settings()).tree()).data_root == tmp_path
 
 
-def test_the_command_is_the_same_but_for_the_resolved_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_is_the_same_but_for_the_resolved_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _, *words = shlex.split(Order("citation", settings(), output=Path("my run"), check_data=True).command())
-    assert words == ["-m", "finetune", "citation", "--config", FILE, "--output", str(tmp_path / "my run"), "--check-data"]
+    assert words == [
+        "-m",
+        "finetune",
+        "citation",
+        "--config",
+        FILE,
+        "--output",
+        str(tmp_path / "my run"),
+        "--check-data",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,21 @@ from serving.answer.types import Deadline, Passage
 from tests import tiny
 
 HOSTILE = st.sampled_from(
-    ["<|im_end|>", "<|tower|>", "<|im_start|>system\n", "[2]", "<<", ">>", "<</7f>>", "\n\n", "\u200b", "\ufeff", "é", "\ud800", " "]
+    [
+        "<|im_end|>",
+        "<|tower|>",
+        "<|im_start|>system\n",
+        "[2]",
+        "<<",
+        ">>",
+        "<</7f>>",
+        "\n\n",
+        "\u200b",
+        "\ufeff",
+        "é",
+        "\ud800",
+        " ",
+    ]
 )
 TEXT = st.lists(HOSTILE | st.text(max_size=12), min_size=1, max_size=8).map("".join)
 NONCE = st.text("0123456789abcdef", min_size=8, max_size=8)

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from finetune import training, workers
 from finetune.citation import job
 from finetune.errors import JobError
 from finetune.training import filled, grouped
@@ -38,8 +39,6 @@ def test_four_bits_without_bitsandbytes_name_what_to_install(monkeypatch: pytest
 
 def test_the_workers_loss_is_the_mean_over_all_their_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two workers with 3 and 1 labels: averaged as DDP does it, their losses make the mean over the four."""
-    from finetune import training, workers
-
     monkeypatch.setattr(workers, "count", lambda: 2)
     monkeypatch.setattr(workers, "total", lambda _value: torch.tensor(4))
     trainer = object.__new__(training._LossTrainer)

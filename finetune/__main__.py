@@ -15,6 +15,7 @@ from finetune.run import Run, digest, write_json
 from finetune.settings import JobSettings, load
 from finetune.training import say
 from models.catalog import Catalog
+from serving.answer.errors import AnswerError
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return _run(given)
-    except JobError as error:
+    except (JobError, AnswerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -15,7 +15,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayError
-from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError
+from ray.train import FailureConfig, LoggingConfig, RunConfig, ScalingConfig, TrainingFailedError, UserCallback
 from ray.train.torch import TorchConfig, TorchTrainer
 
 from finetune import workers
@@ -25,9 +25,16 @@ from finetune.run import Run
 from finetune.settings import ClusterSettings, JobSettings
 from finetune.training import say
 from models.catalog import Catalog
+from serving.answer.errors import AnswerError
 
-STALLED_S = 600
-"""How long a worker waits for the others in one exchange before it counts as lost."""
+
+class Lost(UserCallback):
+    """Says of each restart why it is."""
+
+    def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:  # noqa: ARG002
+        for rank, error in sorted(worker_exceptions.items()):
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            say(f"worker {rank} failed: {said[-1]}")
 
 
 def train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
@@ -53,8 +60,10 @@ def train(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
 def _join() -> None:
     try:
         ray.init(log_to_driver=True, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise JobError(f"the Ray cluster of RAY_ADDRESS cannot be joined ({error}): unset it to train here") from error
+    except Exception as error:  # Ray raises it bare, among others
+        address = os.environ.get("RAY_ADDRESS")
+        named = f"the Ray cluster of RAY_ADDRESS ({address}) cannot be joined" if address else "Ray does not start here"
+        raise JobError(f"{named}: {error}") from error
 
 
 def _check_resources(cluster: ClusterSettings) -> None:
@@ -87,14 +96,18 @@ def _fit(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
 
     trainer = TorchTrainer(
         work,
-        torch_config=TorchConfig(backend="nccl" if settings.device == "cuda" else "gloo", timeout_s=STALLED_S),
+        torch_config=TorchConfig(backend="nccl" if settings.device == "cuda" else "gloo"),
         scaling_config=ScalingConfig(
             num_workers=cluster.workers,
             use_gpu=cluster.gpus_per_worker > 0,
             resources_per_worker={kind: amount / cluster.workers for kind, amount in _needed(cluster).items()},
         ),
         run_config=RunConfig(
-            name="ray", storage_path=str(folder), failure_config=FailureConfig(max_failures=cluster.max_failures)
+            name="ray",
+            storage_path=str(folder),
+            failure_config=FailureConfig(max_failures=cluster.max_failures),
+            callbacks=[Lost()],
+            logging_config=LoggingConfig(log_level="WARNING"),
         ),
     )
     try:
@@ -121,29 +134,29 @@ def _work(job: str, folder: Path, settings: JobSettings, inputs: Any, base: Path
 
     run = Run(job, folder)
     with ExitStack() as stack:
-        faults = [fault for fault in workers.gathered(_fault(run, stack)) if fault]
+        model, fault = _begin(run, settings, base, stack)
+        faults = [one for one in workers.gathered(fault) if one]
         if faults:
             return faults[0]
         if workers.agreed(run.finished):
             return None
         try:
-            model = base if base.is_dir() else Catalog(home()).locate(settings.base, progress=say)
             JOBS[job].train(run, settings, inputs, model)
         except JobError as error:
             return str(error)
     return None
 
 
-def _fault(run: Run, stack: ExitStack) -> str | None:
-    """Why this worker cannot begin. The first worker holds the run from here on."""
+def _begin(run: Run, settings: JobSettings, base: Path, stack: ExitStack) -> tuple[Path, str | None]:
+    """Where this worker has the model, and why it cannot begin, if so. The first worker holds the run from here on."""
     if not (run.folder / "settings.json").is_file():
-        return (
+        return base, (
             f"a worker on {socket.gethostname()} does not see the run's folder {run.folder}: let cluster.storage name "
             "a folder that all nodes share"
         )
     try:
         if workers.is_first():
             stack.enter_context(run.held())
-    except JobError as error:
-        return str(error)
-    return None
+        return (base if base.is_dir() else Catalog(home()).locate(settings.base, progress=say)), None
+    except (JobError, AnswerError) as error:
+        return base, str(error)

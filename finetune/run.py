@@ -6,6 +6,8 @@ FOLDER/bad_rows.json     the rows that were left out: file, line, why
 FOLDER/checkpoints/      what training goes on from after a kill
 FOLDER/metrics.jsonl     one line a logged step
 FOLDER/tensorboard/      the same for TensorBoard
+FOLDER/lock              held by whoever trains it
+FOLDER/ray/              Ray Train's own, when the job ran under it
 FOLDER/weights/          the product: safetensors and what loads them; there once the run is finished
 """
 

@@ -29,6 +29,7 @@ class Job:
     preview: Callable[[Any, Any], str]
     train: Callable[[Run, Any, Any, Path], None]
     judge: Callable[[Any, Path | None, Path], Judgement]
+    shared: bool = False
 
 
 JOBS: Mapping[str, Job] = {
@@ -40,5 +41,6 @@ JOBS: Mapping[str, Job] = {
         citation.preview,
         citation.train,
         judge_citation,
+        shared=True,
     ),
 }

@@ -12,8 +12,9 @@ from typing import Any
 from finetune import jobs
 from finetune.card import card
 from finetune.errors import JobError
+from finetune.home import home
 from finetune.judging import Judgement, better
-from finetune.run import Run, home, write_json, write_text
+from finetune.run import Run, write_json, write_text
 from finetune.settings import JobSettings, parse
 from finetune.training import say
 from models.catalog import ADAPTERS, Catalog

@@ -6,15 +6,19 @@ FOLDER/bad_rows.json     the rows that were left out: file, line, why
 FOLDER/checkpoints/      what training goes on from after a kill
 FOLDER/metrics.jsonl     one line a logged step
 FOLDER/tensorboard/      the same for TensorBoard
+FOLDER/lock              held by whoever trains it
+FOLDER/ray/              Ray Train's own, when the job ran under it
 FOLDER/weights/          the product: safetensors and what loads them; there once the run is finished
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,12 +29,6 @@ from finetune.settings import JobSettings
 
 COMPLETE = "COMPLETE"
 """A file that is written into a checkpoint last: one without it was cut off by a kill."""
-
-
-def home() -> Path:
-    """Where models and runs are kept: as the product's settings have it."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ANSWER_HOME") or cache / "openindex-answer")
 
 
 class Run:
@@ -93,6 +91,25 @@ class Run:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         with (self.folder / "metrics.jsonl").open("a") as file:
             file.write(json.dumps({"step": step, **values}) + "\n")
+
+    @contextmanager
+    def held(self, *, patience_s: float = 30.0) -> Iterator[None]:
+        """Keeps others from training this run. One who was just killed may need a moment to let it go.
+
+        Raises :class:`JobError` when another process still holds it after ``patience_s``.
+        """
+        with (self.folder / "lock").open("w") as file:
+            deadline = time.monotonic() + patience_s
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise JobError(f"{self.folder} is being trained by another process: let it end") from None
+                    time.sleep(0.2)
+                else:
+                    break
+            yield
 
     @contextmanager
     def writing_weights(self) -> Iterator[Path]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from finetune.errors import JobError
 
@@ -21,17 +21,26 @@ class Strict(BaseModel):
 
 
 class ClusterSettings(Strict):
-    """Where the workers of a job run. One on this machine is a plain process; more run under Ray Train."""
+    """Where the workers of a job run. One on this machine is a plain process; more run under Ray Train.
+
+    Workers share each batch, so that what is learned does not depend on how many there are, but for rounding.
+    """
 
     workers: Count = 1
+    ray: bool = False
+    """Run one worker under Ray Train too: on a cluster, or with its restarts."""
     gpus_per_worker: Annotated[float, Field(ge=0.0)] = 0.0
     cpus_per_worker: Annotated[float, Field(gt=0.0)] = 1.0
     max_failures: Annotated[int, Field(ge=0)] = 3
     """Workers that may be lost, each followed by a restart from the last checkpoint."""
-    storage: str | None = None
-    """A folder or address that all nodes reach; the run's own folder when not set, which is enough on one machine."""
+    storage: Path | None = None
+    """A folder that all nodes share, where runs are kept; ``ANSWER_HOME`` when not set, enough on one machine."""
     fsdp: bool = False
     """Shard the model over the workers, for one that does not fit a device."""
+
+    @property
+    def under_ray(self) -> bool:
+        return self.ray or self.workers > 1 or self.gpus_per_worker > 0
 
 
 class JobSettings(Strict):
@@ -66,6 +75,21 @@ class JobSettings(Strict):
     def has_held_out(self) -> bool:
         """Whether there is data to judge the weights on."""
         return False
+
+    @model_validator(mode="after")
+    def _workers_have_what_they_need(self) -> Self:
+        cluster = self.cluster
+        if self.batch_size % cluster.workers:
+            raise ValueError(
+                f"batch_size {self.batch_size} cannot be shared among cluster.workers {cluster.workers}: use a multiple"
+            )
+        if cluster.fsdp and cluster.workers == 1:
+            raise ValueError("cluster.fsdp shards the model over workers: set cluster.workers to 2 or more")
+        if (cluster.gpus_per_worker or cluster.fsdp) and self.device != "cuda":
+            raise ValueError("cluster.gpus_per_worker and cluster.fsdp are for GPUs: set device to cuda")
+        if self.device == "cuda" and cluster.under_ray and cluster.gpus_per_worker != 1:
+            raise ValueError("device cuda under Ray: set cluster.gpus_per_worker to 1, a GPU for each worker")
+        return self
 
 
 S = TypeVar("S", bound=JobSettings)

@@ -7,6 +7,7 @@ order of the data and the random states of that moment, and ends with the weight
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
@@ -21,16 +22,21 @@ from torch.utils.data import Dataset
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments, set_seed
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 
+from finetune import workers
 from finetune.run import COMPLETE, Run
 from finetune.settings import JobSettings
 
 E = TypeVar("E")
 Loss = Callable[[torch.nn.Module, dict[str, Any]], torch.Tensor]
-"""The mean loss of a batch, which is what ``collate`` made of some examples."""
+"""The mean loss of a batch, which is what ``collate`` made of some examples: over those of its labels that count."""
+IGNORED = -100
+"""The label of what is not learned."""
 
 
 def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)
+    """To whoever watches; of several workers the first one speaks."""
+    if workers.is_first():
+        print(message, file=sys.stderr, flush=True)
 
 
 class Examples(Dataset[Any]):
@@ -47,7 +53,7 @@ class Examples(Dataset[Any]):
 
 
 class _LossTrainer(Trainer):
-    """A Trainer whose loss is a function of ours."""
+    """A Trainer whose loss is a function of ours, a mean over the batches of all workers."""
 
     def __init__(self, *args: Any, loss: Loss, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -63,6 +69,10 @@ class _LossTrainer(Trainer):
         num_items_in_batch: Any = None,
     ) -> Any:
         loss = self._loss(model, inputs)
+        if workers.count() > 1:
+            # Workers' gradients are averaged as if each had as many labels: made good here.
+            labels = (inputs["labels"] != IGNORED).sum()
+            loss = loss * labels * workers.count() / workers.total(labels).clamp(min=1)
         return (loss, None) if return_outputs else loss
 
 
@@ -92,6 +102,12 @@ def grouped(examples: Sequence[E], length: Callable[[E], int], *, batch: int, se
     return [example for one in (*whole, *last) for example in one]
 
 
+def filled(examples: Sequence[E], *, batch: int) -> list[E]:
+    """The examples, the last batch filled up with the first ones: workers can share whole batches alone."""
+    missing = -len(examples) % batch
+    return [*examples, *itertools.islice(itertools.cycle(examples), missing)]
+
+
 def fit(
     run: Run,
     settings: JobSettings,
@@ -101,18 +117,17 @@ def fit(
     collate: Callable[[list[Any]], dict[str, Any]],
     loss: Loss,
     callbacks: Sequence[TrainerCallback] = (),
-) -> None:
-    """Trains ``model`` in place on ``examples``, in their order, from the run's last checkpoint if it has one."""
-    last = run.last_checkpoint()
-    step = int(last.name.rpartition("-")[2]) if last else 0
-    run.forget_after(step)
-    if last:
-        say(f"going on from step {step}")
+) -> dict[str, torch.Tensor]:
+    """Trains ``model`` in place on ``examples``, in their order, from the run's last checkpoint if it has one.
+
+    Returns what was learned: the model's state, whole at the first worker, which is the one to save it.
+    """
+    last = workers.agreed(_begin(run) if workers.is_first() else None)
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(run.folder / "tensorboard")
     trainer = _LossTrainer(
         model=model,
         args=arguments(run, settings),
-        train_dataset=Examples(examples),
+        train_dataset=Examples(filled(examples, batch=settings.batch_size)),
         data_collator=collate,
         callbacks=[Watch(run), Sealed(), *callbacks],
         loss=loss,
@@ -120,9 +135,22 @@ def fit(
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
+    state: dict[str, torch.Tensor] = trainer.accelerator.get_state_dict(trainer.model)
+    return state
+
+
+def _begin(run: Run) -> Path | None:
+    """The checkpoint to go on from; what was logged after it is forgotten."""
+    last = run.last_checkpoint()
+    step = int(last.name.rpartition("-")[2]) if last else 0
+    run.forget_after(step)
+    if last:
+        say(f"going on from step {step}")
+    return last
 
 
 def arguments(run: Run, settings: JobSettings) -> TrainingArguments:
+    """What the Trainer is told. Each worker takes its share of every batch, in the order of the examples."""
     cpu = settings.device == "cpu"
     return TrainingArguments(
         output_dir=str(run.checkpoints),
@@ -130,7 +158,7 @@ def arguments(run: Run, settings: JobSettings) -> TrainingArguments:
         data_seed=settings.seed,
         num_train_epochs=settings.epochs,
         max_steps=settings.max_steps,
-        per_device_train_batch_size=settings.batch_size,
+        per_device_train_batch_size=settings.batch_size // settings.cluster.workers,
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
@@ -149,7 +177,8 @@ def arguments(run: Run, settings: JobSettings) -> TrainingArguments:
         remove_unused_columns=False,
         report_to=["tensorboard"],
         disable_tqdm=True,
-        fsdp="full_shard auto_wrap" if settings.cluster.fsdp else "",
+        ddp_find_unused_parameters=False,
+        fsdp=True if settings.cluster.fsdp else None,  # type: ignore[arg-type] # its annotation is behind its documents
     )
 
 
@@ -188,11 +217,12 @@ class Watch(TrainerCallback):
 
 
 class Sealed(TrainerCallback):
-    """Marks each checkpoint as whole once everything of it is written."""
+    """Marks each checkpoint as whole once everything of it is written, by every worker."""
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-        if folder.is_dir():
+        workers.wait()
+        if workers.is_first():
             os.sync()
             (folder / COMPLETE).touch()
 

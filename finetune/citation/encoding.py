@@ -12,12 +12,11 @@ import torch
 from transformers import AutoTokenizer
 
 from finetune.citation.conversations import Conversation
+from finetune.training import IGNORED
 from models.chat import ChatEncoder
 from models.tokens import TokenizerCounter
 from serving.answer.context import numbered
 from serving.answer.prompt import CONTROL_TOKENS, messages
-
-IGNORED = -100
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 
-from finetune import data
+from finetune import data, workers
 from finetune.citation import conversations as made
 from finetune.citation.conversations import Conversation, Passages
 from finetune.citation.encoding import Encoder, collate, loss
@@ -107,7 +108,7 @@ def train(run: Run, settings: CitationSettings, inputs: CitationInputs, folder: 
     tokens = sum(len(one.prompt) + len(one.reply) for one in encoded)
     say(f"{tokens} tokens, of which {sum(len(one.reply) for one in encoded)} are learned")
     model = _model(folder, settings)
-    fit(
+    learned = fit(
         run,
         settings,
         model,
@@ -115,17 +116,15 @@ def train(run: Run, settings: CitationSettings, inputs: CitationInputs, folder: 
         collate=partial(collate, pad=encoder.pad),
         loss=partial(loss, held_above=settings.held_above_tokens),
     )
-    with run.writing_weights() as weights:
-        save(model, weights)
+    if workers.is_first():
+        with run.writing_weights() as weights:
+            save(model, weights, learned)
 
 
 def _model(folder: Path, settings: CitationSettings) -> PeftModel:
-    quantised: dict[str, Any] = {}
-    if settings.quantise:
-        from transformers import BitsAndBytesConfig  # noqa: PLC0415 (an optional library)
-
-        four_bits: Any = BitsAndBytesConfig
-        quantised["quantization_config"] = four_bits(load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16)
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise JobError("device: no GPU is visible here; set device to cpu, or run on a machine with one")
+    quantised: dict[str, Any] = _four_bits() if settings.quantise else {}
     base = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, settings.dtype), **quantised)
     lora = settings.lora
     return get_peft_model(
@@ -140,11 +139,26 @@ def _model(folder: Path, settings: CitationSettings) -> PeftModel:
     )
 
 
-def save(model: PeftModel, folder: Path) -> None:
-    """The adapter in half precision: a few megabytes, with no word of the machine it was trained on."""
-    for parameter in model.parameters():
-        if parameter.requires_grad:
-            parameter.data = parameter.data.half()
+def _four_bits() -> dict[str, Any]:
+    """Arguments that load a base in four bits, as QLoRA has it, each worker on its own GPU."""
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise JobError("quantise needs bitsandbytes: pip install 'openindex-answer[qlora]', or set quantise to false")
+    config: Any = BitsAndBytesConfig
+    how = config(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
+    return {"quantization_config": how, "device_map": {"": torch.cuda.current_device()}}
+
+
+def save(model: PeftModel, folder: Path, learned: Mapping[str, torch.Tensor]) -> None:
+    """The adapter in half precision: a few megabytes, with no word of the machine it was trained on.
+
+    ``learned`` is the model's state; what of it is the adapter's is saved.
+    """
     model.peft_config["default"].base_model_name_or_path = None
-    model.save_pretrained(folder)
+    halves = {name: tensor.half() for name, tensor in learned.items() if "lora_" in name}
+    model.save_pretrained(folder, state_dict=halves)
     (folder / "README.md").unlink(missing_ok=True)  # PEFT's own; the run writes the card

@@ -13,8 +13,8 @@ from finetune import data
 from finetune.citation.asking import EMBEDDER, POLICY, Models, Outcomes, ask_all
 from finetune.citation.settings import CitationSettings
 from finetune.errors import JobError
+from finetune.home import home
 from finetune.judging import Judgement, Measure
-from finetune.run import home
 from finetune.training import say
 from models.catalog import Catalog
 from models.fingerprint import fingerprint

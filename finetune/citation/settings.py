@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from finetune.settings import Count, JobSettings, Share, Strict
 
@@ -66,3 +66,11 @@ class CitationSettings(JobSettings):
     @property
     def has_held_out(self) -> bool:
         return bool(self.held_out.qa or self.held_out.two_hops)
+
+    @model_validator(mode="after")
+    def _four_bits_are_for_gpus(self) -> Self:
+        if self.quantise and self.device != "cuda":
+            raise ValueError("quantise needs a GPU: set device to cuda, or quantise to false")
+        if self.quantise and self.cluster.fsdp:
+            raise ValueError("quantise and cluster.fsdp: four bits fit each GPU whole, so set one of them to false")
+        return self

@@ -1,5 +1,5 @@
 """The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``calibrate``, ``config``, ``doctor``, ``errors``,
-``prompt``, ``gaps``, ``eval``.
+``prompt``, ``gaps``, ``eval``, ``finetune``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from serving.cli.console import fail, stdout_for_result, write_all
 from serving.cli.doctor.command import doctor
 from serving.cli.errors import errors
 from serving.cli.evaluating.command import evaluate
+from serving.cli.finetuning import finetune
 from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.index import index
 from serving.cli.options import Config, Sets, Url, chosen
 
-RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
+RUN, TEXT, LOOK, TRAIN = "Run it", "What it answers from", "See what is wrong", "Train what it answers with"
 
 app = typer.Typer(
     add_completion=True,
@@ -265,6 +266,16 @@ app.command(
         after="Next: open the report.html that it names.",
     ),
 )(evaluate)
+app.command(
+    rich_help_panel=TRAIN,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog=epilog(
+        ("answer finetune citation --config citation.yaml --check-data", "what it would learn from"),
+        ("answer finetune citation --config citation.yaml --data kit/", "train, or go on training"),
+        ("answer finetune citation --config c.yaml --submit auto", "on the Ray cluster of this machine"),
+        after="Next: the run's folder holds weights and metrics.jsonl. configs/finetune has a file for each job.",
+    ),
+)(finetune)
 
 if __name__ == "__main__":
     app(prog_name="answer")

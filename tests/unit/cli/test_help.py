@@ -30,6 +30,7 @@ COMMANDS = [
     ("errors",),
     ("prompt",),
     ("eval",),
+    ("finetune",),
     ("gaps",),
     ("gaps", "list"),
     ("gaps", "show"),

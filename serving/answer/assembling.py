@@ -72,7 +72,12 @@ class Frame:
             completion_tokens=draft.completion_tokens,
             verified_pairs=draft.verified_pairs,
         )
-        return replace(self, usage=usage)
+        return replace(self, usage=usage).made_by(synthesizer=draft.version, verifier=", ".join(draft.verifiers))
+
+    def made_by(self, **parts: str) -> Frame:
+        """The frame with the versions of parts that said what they are; the rest are those that the engine knows."""
+        said = {name: version for name, version in parts.items() if version}
+        return replace(self, versions=self.versions.model_copy(update=said)) if said else self
 
 
 def search(frame: Frame, results: Sequence[Passage]) -> Answer:

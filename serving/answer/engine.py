@@ -117,10 +117,11 @@ class Engine:
         frame = assembling.Frame(
             request_id=request_id,
             routed=Routed(routing.route, ran, routing.cue),
-            versions=self._versions,
+            known=self._versions,
+            versions=Versions(settings=self._versions.settings, prompt=self._versions.prompt),
             watch=watch,
             language=partial(self._parts.language, question),
-        ).made_by(router=routing.version)
+        ).asked(router=routing.version)
         yield frame.routed
         if ran is Route.SEARCH:
             limit = self._policy.search_results
@@ -142,7 +143,8 @@ class Engine:
         frame = frame.found_in(index)
         watch.lap("retrieve")
         ranked, reranker = await self._rank(question, candidates, early)
-        frame = frame.made_by(reranker=reranker)
+        if candidates:
+            frame = frame.asked(reranker=reranker)
         plan = self._pace.plan(
             deadline.remaining(),
             prompt_tokens=around,

@@ -1,5 +1,5 @@
 """The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``calibrate``, ``config``, ``doctor``, ``errors``,
-``prompt``, ``gaps``, ``eval``.
+``prompt``, ``gaps``, ``weights``, ``eval``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.index import index
 from serving.cli.options import Config, Sets, Url, chosen
+from serving.cli.weights import weights
 
 RUN, TEXT, LOOK = "Run it", "What it answers from", "See what is wrong"
 
@@ -225,6 +226,7 @@ app.command(
 )(calibrate)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
 app.add_typer(gaps, name="gaps", rich_help_panel=TEXT)
+app.add_typer(weights, name="weights", rich_help_panel=RUN)
 app.command(
     rich_help_panel=LOOK,
     epilog=epilog(

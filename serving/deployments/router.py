@@ -219,5 +219,5 @@ class RouterDeployment:
 
     async def _versions(self) -> Versions:
         names = {name: await self._handles[name].name.remote() for name in ("synthesizer", "reranker", "verifier")}
-        # Parts that can be replaced say with each result what made it: these are for what says nothing.
+        # A part that can be replaced says with each result what it is: these are for parts that say nothing.
         return Versions(settings=self._settings.version, router=self._replaceable.parts["classifier"].version, **names)

@@ -117,7 +117,7 @@ async def reply(written: VllmSynthesizer, tokens: int = 20, seconds: float = 30.
 async def begun(written: VllmSynthesizer) -> asyncio.Task[list[Delta]]:
     task = asyncio.create_task(reply(written, LONG))
     async with asyncio.timeout(10):
-        while not written._progress.in_flight:
+        while not written._progress.in_flight:  # noqa: ASYNC110 (nothing tells)
             await asyncio.sleep(0.001)
     return task
 
@@ -181,7 +181,7 @@ async def test_an_adapter_takes_over_beside_the_other(engine: FakeEngine) -> Non
     written = synthesizer(engine, adapter=("a", Path("/a")))
     under_way = await begun(written)
     hand_over = asyncio.create_task(written.adapt(("b", Path("/b")), "with b"))
-    while written.name == "old":
+    while written.name == "old":  # noqa: ASYNC110 (nothing tells)
         await asyncio.sleep(0)
     late = await reply(written)
     assert not under_way.done()

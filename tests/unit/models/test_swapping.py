@@ -141,7 +141,10 @@ async def test_those_that_come_during_an_exchange_wait_and_get_the_new() -> None
         async with swap.use() as held:
             return held
 
-    exchange = asyncio.create_task(swap.exchange("new", lambda: loading.wait(), patience_s=5))  # type: ignore[arg-type]  # what it returns is not looked at
+    async def load() -> None:
+        await loading.wait()
+
+    exchange = asyncio.create_task(swap.exchange("new", load, patience_s=5))
     await steps(3)
     late = asyncio.create_task(use())
     await steps(3)

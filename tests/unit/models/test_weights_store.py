@@ -68,9 +68,7 @@ def test_a_card_and_measurements_are_kept_but_are_no_part_of_what_weights_are(tm
 
 @given(at=st.integers(0, 3), data=st.binary(min_size=1, max_size=64), byte=st.integers(0, 255))
 @settings(max_examples=60, deadline=None)
-def test_any_byte_changes_the_hash(
-    tmp_path_factory: pytest.TempPathFactory, at: int, data: bytes, byte: int
-) -> None:
+def test_any_byte_changes_the_hash(tmp_path_factory: pytest.TempPathFactory, at: int, data: bytes, byte: int) -> None:
     folder = tmp_path_factory.mktemp("content")
     (folder / "model.safetensors").write_bytes(data)
     before = content_hash(folder)

@@ -4,6 +4,7 @@
 ``package:NAME``            the weights inside an installed package, from a package registry; a GGUF file is
                             dequantised once, into the catalog's home
 ``shipped:JOB``             weights that this project trained and ships: ``models/adapters/JOB``
+``weights:JOB@HASH``        weights that were added to the store in the catalog's home (:mod:`models.weights`)
 ``path:FOLDER``, ``FOLDER`` a folder on this machine (or a GGUF file)
 ``hub:ORG/NAME[@REVISION]`` a model hub: the only kind that touches the network
 ==========================  ==========================================================================================
@@ -20,7 +21,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models import hub
+from models import hub, weights
 from models.building import Progress, build_once
 from models.errors import ModelNotFoundError, ModelUnusableError
 from models.fingerprint import fingerprint
@@ -55,11 +56,8 @@ class Catalog:
         :class:`~models.errors.ModelUnusableError` when what it names holds no safetensors,
         :class:`~models.errors.DiskFullError` and :class:`~models.errors.HubUnreachableError`.
         """
-        kind, colon, rest = reference.partition(":")
-        if colon and kind == "hub":
-            found = hub.download(rest, progress=progress)
-        else:
-            found = _here(reference, kind if colon else "", rest)
+        name = reference.removeprefix("hub:")
+        found = hub.download(name, progress=progress) if reference.startswith("hub:") else self._here(reference)
         if found.suffix == ".gguf" and found.is_file():
             found = self._dequantised(found, progress)
         _check(found, reference)
@@ -70,10 +68,9 @@ class Catalog:
 
         Changes nothing and asks no network. Raises as :meth:`locate` does for what is not there or cannot be used.
         """
-        kind, colon, rest = reference.partition(":")
-        if colon and kind == "hub":
+        if reference.startswith("hub:"):
             return None
-        found = _here(reference, kind if colon else "", rest)
+        found = self._here(reference)
         if found.suffix == ".gguf" and found.is_file():
             found = self._dequantised_folder(found)
             if not found.is_dir():
@@ -98,6 +95,13 @@ class Catalog:
             _apart("models.merge", [base, adapter, folder], lock)
 
         return build_once(target, build, needed_bytes=lambda: _size(base), progress=progress)
+
+    def _here(self, reference: str) -> Path:
+        """The file or folder on this machine that ``reference`` names."""
+        kind, colon, rest = reference.partition(":")
+        if colon and kind == weights.KIND:
+            return weights.WeightsStore(self._home).locate(rest)
+        return _here(reference, kind if colon else "", rest)
 
     def _dequantised(self, source: Path, progress: Progress) -> Path:
         target = self._dequantised_folder(source)
@@ -146,7 +150,8 @@ def _here(reference: str, kind: str, rest: str) -> Path:
     found = Path(rest if kind == "path" else reference).expanduser().absolute()
     if not found.exists():
         raise ModelNotFoundError(
-            f"No model at {reference!r}: give package:NAME, shipped:JOB, path:FOLDER, hub:ORG/NAME or a folder."
+            f"No model at {reference!r}: give package:NAME, shipped:JOB, weights:JOB@HASH, path:FOLDER, "
+            "hub:ORG/NAME or a folder."
         )
     return found
 

@@ -19,10 +19,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from models.errors import ModelUnusableError
-
-_PREFIX = "base_model.model."
-_FACTORS = {".lora_A.weight": "A", ".lora_B.weight": "B"}
-_UNSUPPORTED = ("use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "modules_to_save")
+from models.lora import FACTORS, PREFIX, check_fits
 
 
 def merge(base: Path, adapter: Path, folder: Path) -> None:
@@ -30,6 +27,7 @@ def merge(base: Path, adapter: Path, folder: Path) -> None:
 
     Raises :class:`~models.errors.ModelUnusableError` when the adapter is not plain LoRA or is not for this model.
     """
+    check_fits(base, adapter)
     deltas = _deltas(adapter)
     for path in base.iterdir():
         if path.is_file() and path.suffix != ".safetensors":
@@ -37,35 +35,22 @@ def merge(base: Path, adapter: Path, folder: Path) -> None:
     for path in sorted(base.glob("*.safetensors")):
         weights = load_file(path)
         for name in weights.keys() & deltas.keys():
-            delta, weight = deltas.pop(name), weights[name]
-            if delta.shape != weight.shape:
-                raise ModelUnusableError(f"{adapter.name} was not trained on {base.name}: {name} has another shape.")
-            weights[name] = (weight.float() + delta).to(weight.dtype)
+            weights[name] = (weights[name].float() + deltas[name]).to(weights[name].dtype)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
         save_file(weights, folder / path.name, metadata)
-    if deltas:
-        raise ModelUnusableError(f"{adapter.name} was not trained on {base.name}, which has no {min(deltas)}.")
 
 
 def _deltas(adapter: Path) -> dict[str, torch.Tensor]:
     """What the adapter adds to each weight, by the weight's name in the base model."""
     settings: dict[str, Any] = json.loads((adapter / "adapter_config.json").read_text())
-    if unsupported := [name for name in _UNSUPPORTED if settings.get(name)]:
-        raise ModelUnusableError(f"{adapter.name} uses {', '.join(unsupported)}: train a plain LoRA adapter.")
     rank = int(settings["r"])
     scale = settings["lora_alpha"] / (math.sqrt(rank) if settings.get("use_rslora") else rank)
     factors: dict[str, dict[str, torch.Tensor]] = {}
     for key, tensor in load_file(adapter / "adapter_model.safetensors").items():
-        suffix = next((suffix for suffix in _FACTORS if key.endswith(suffix)), None)
-        if suffix is None or not key.startswith(_PREFIX):
-            raise ModelUnusableError(
-                f"{adapter.name} holds {key}, which is no LoRA factor: train a plain LoRA adapter."
-            )
-        name = key.removeprefix(_PREFIX).removesuffix(suffix) + ".weight"
-        factors.setdefault(name, {})[_FACTORS[suffix]] = tensor.float()
-    if incomplete := [name for name, pair in factors.items() if len(pair) != len(_FACTORS)]:
-        raise ModelUnusableError(f"{adapter.name} lacks a factor of {incomplete[0]}: save the adapter again.")
+        suffix = next(suffix for suffix in FACTORS if key.endswith(suffix))
+        name = key.removeprefix(PREFIX).removesuffix(suffix) + ".weight"
+        factors.setdefault(name, {})[FACTORS[suffix]] = tensor.float()
     return {name: scale * pair["B"] @ pair["A"] for name, pair in factors.items()}
 
 

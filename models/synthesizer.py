@@ -7,32 +7,50 @@ import itertools
 import time
 from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from models.chat import ChatEncoder
 from models.errors import InputTooLongError
 from models.fingerprint import fingerprint
 from models.progress import Progress
+from models.swapping import Swap
 from models.vllm_options import VllmOptions, prepare_environment
 from serving.answer.errors import UnavailableError
 from serving.answer.seams import Generation
 from serving.answer.types import Clock, Deadline, Delta, Message
 
 if TYPE_CHECKING:
+    from vllm.lora.request import LoRARequest
+
     from models.vllm_engine import VllmEngine
 
 DEADLINE = "deadline"
 """The finish reason of a reply that the deadline cut off."""
 
+DRAIN_S = 30.0
+"""How long replies under way may take to end before weights are overwritten."""
+
 _FINISHED = frozenset({"stop", "length"})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What replies are written with: weights, the adapter that runs beside them, and the name that says both."""
+
+    name: str
+    model: Path
+    adapter: LoRARequest | None
 
 
 class VllmSynthesizer:
     """The seam :class:`~serving.answer.seams.Synthesizer`. Made by :meth:`start`, used on the loop it was made on."""
 
     def __init__(self, engine: VllmEngine, options: VllmOptions, *, clock: Clock) -> None:
-        self.name = _name(options)
+        adapter = engine.adapter(*options.adapter) if options.adapter else None
+        self._weights = Swap(Written(options.name or _name(options), options.model, adapter))
         self._engine = engine
         self._chat = ChatEncoder(engine.tokenizer)
         self._max_model_len = options.max_model_len
@@ -59,8 +77,54 @@ class VllmSynthesizer:
             engine.close()
             raise
 
+    @property
+    def name(self) -> str:
+        """The weights that a reply is written with which begins now."""
+        return self._weights.current.name
+
+    async def load(self, model: Path, name: str) -> None:
+        """Overwrites the weights with those in ``model``: replies under way end with the old, those that come wait.
+
+        Raises :class:`~models.errors.ModelUnusableError` and :class:`~models.swapping.BusyError`; the old weights then
+        go on serving.
+        """
+        old = self._weights.current
+
+        async def change() -> None:
+            try:
+                await self._engine.reload(model)
+            except BaseException:
+                await self._restore(old.model)
+                raise
+
+        await self._weights.exchange(Written(name, model, old.adapter), change, patience_s=DRAIN_S)
+
+    async def adapt(self, adapter: tuple[str, Path] | None, name: str) -> None:
+        """Writes with ``adapter`` beside the weights, or with the bare weights; returns when no reply uses the old.
+
+        Nothing waits. Raises :class:`~models.errors.ModelUnusableError`; the old adapter then goes on serving.
+        """
+        new = self._engine.adapter(*adapter) if adapter else None
+        if new is not None:
+            await self._engine.load_adapter(new)
+        await self._weights.hand_over(Written(name, self._weights.current.model, new), self._forget)
+
+    async def _forget(self, old: Written) -> None:
+        if old.adapter is not None:
+            await self._engine.forget_adapter(old.adapter)
+
+    async def _restore(self, model: Path) -> None:
+        """Puts the weights back. An engine that will not take them knows no weights that it could write with."""
+        try:
+            await self._engine.reload(model)
+        except BaseException:
+            self._engine.close()
+            raise
+
     async def generate(self, request: Generation, *, deadline: Deadline) -> AsyncGenerator[Delta, None]:
         """The reply's deltas as they come. The last has a finish reason (``stop``, ``length`` or ``deadline``).
+
+        All of it is written with the same weights, which each delta names.
 
         Raises :class:`~models.errors.InputTooLongError` when prompt and reply do not fit the window,
         :class:`~models.errors.GrammarError` when the grammar does not compile,
@@ -73,16 +137,20 @@ class VllmSynthesizer:
                 f"of {self._max_model_len}: give fewer passages or ask for a shorter reply."
             )
         request_id = f"{request.request_id}-{next(self._numbers)}"
-        self._progress.began()
-        try:
-            async with (
-                aclosing(self._engine.stream(prompt, request, request_id)) as outputs,
-                aclosing(self._deltas(outputs, len(prompt), deadline)) as deltas,
-            ):
-                async for delta in deltas:
-                    yield delta
-        finally:
-            self._progress.ended()
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(deadline.remaining()):
+                    weights = await stack.enter_async_context(self._weights.use())
+            except TimeoutError:
+                yield Delta("", DEADLINE, len(prompt))
+                return
+            self._progress.began()
+            stack.callback(self._progress.ended)
+            outputs = self._engine.stream(prompt, request, request_id, weights.adapter)
+            await stack.enter_async_context(aclosing(outputs))
+            deltas = await stack.enter_async_context(aclosing(self._deltas(outputs, len(prompt), deadline)))
+            async for delta in deltas:
+                yield replace(delta, version=weights.name)
 
     async def health(self) -> None:
         """Raises :class:`~serving.answer.errors.UnavailableError` when the engine has died or nothing comes out."""

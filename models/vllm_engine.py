@@ -6,10 +6,12 @@ vLLM reads its environment while it is imported, so this module is imported afte
 
 from __future__ import annotations
 
+import itertools
 import json
 import multiprocessing
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +44,8 @@ class VllmEngine:
     """
 
     def __init__(self, options: VllmOptions) -> None:
-        self._adapter = None
-        if options.adapter is not None:
-            name, folder = options.adapter
-            self._adapter = LoRARequest(lora_name=name, lora_int_id=1, lora_path=str(folder))
+        self._adapters = itertools.count(1)
+        self._max_lora_rank = _lora_rank(options.adapter[1]) if options.adapter else 0
         before = {process.pid for process in multiprocessing.active_children()}
         try:
             # The context makes vLLM size its batches for a server.
@@ -62,7 +62,56 @@ class VllmEngine:
     def dead(self) -> bool:
         return self._engine is None or bool(self._engine.errored)
 
-    async def stream(self, prompt: list[int], request: Generation, request_id: str) -> AsyncGenerator[Any, None]:
+    def adapter(self, name: str, folder: Path) -> LoRARequest:
+        """The adapter in ``folder``, under a number of its own: vLLM keeps what it has read by that number.
+
+        Raises :class:`~models.errors.ModelUnusableError` when this engine cannot run it beside its weights.
+        """
+        rank = _lora_rank(folder)
+        if rank > self._max_lora_rank:
+            raise ModelUnusableError(
+                f"The engine was started for adapters of rank {self._max_lora_rank} at most, and {name} has {rank}: "
+                "set models.synthesizer.adapter to it and start anew, or set models.synthesizer.merge_adapter."
+            )
+        return LoRARequest(lora_name=name, lora_int_id=next(self._adapters), lora_path=str(folder))
+
+    async def load_adapter(self, adapter: LoRARequest) -> None:
+        """Reads an adapter in beside those that are there. Raises :class:`~models.errors.ModelUnusableError`."""
+        with self._refusing(adapter.lora_path):
+            await self._engine.add_lora(adapter)
+
+    async def forget_adapter(self, adapter: LoRARequest) -> None:
+        """Gives up an adapter that no reply uses any more."""
+        with self._refusing(adapter.lora_path):
+            await self._engine.engine_core.remove_lora_async(adapter.lora_int_id)
+
+    async def reload(self, model: Path) -> None:
+        """Overwrites the weights in place with those in ``model``, of the same shapes. Nothing may be in flight.
+
+        Raises :class:`~models.errors.ModelUnusableError`; what the engine's weights are is then unknown.
+        """
+        with self._refusing(str(model)):
+            # All that was computed with the old weights is forgotten with them.
+            await self._engine.pause_generation(mode="wait", clear_cache=True)
+            try:
+                await self._engine.collective_rpc("reload_weights", kwargs={"weights_path": str(model)})
+            finally:
+                await self._engine.resume_generation()
+
+    @contextmanager
+    def _refusing(self, folder: str) -> Iterator[None]:
+        if self.dead:
+            raise UnavailableError("The language model's engine is not running.")
+        try:
+            yield
+        except EngineDeadError as error:
+            raise UnavailableError("The language model's engine has died.") from error
+        except Exception as error:  # vLLM passes on whatever failed over there
+            raise ModelUnusableError(f"vLLM cannot load {folder} into the running engine: {error}") from error
+
+    async def stream(
+        self, prompt: list[int], request: Generation, request_id: str, adapter: LoRARequest | None = None
+    ) -> AsyncGenerator[Any, None]:
         """The engine's outputs for a prompt of token ids, each with what is new. Closing or cancelling it aborts it.
 
         ``request_id`` names the request inside the engine and must be its only one of that name.
@@ -70,7 +119,7 @@ class VllmEngine:
         if self.dead:
             raise UnavailableError("The language model's engine is not running.")
         outputs = self._engine.generate(
-            {"prompt_token_ids": prompt}, _sampling(request), request_id, lora_request=self._adapter
+            {"prompt_token_ids": prompt}, _sampling(request), request_id, lora_request=adapter
         )
         finished = False
         try:
@@ -121,7 +170,8 @@ def _arguments(options: VllmOptions) -> dict[str, Any]:
     if options.executor is not None:
         arguments["distributed_executor_backend"] = options.executor
     if options.adapter is not None:
-        arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": _lora_rank(options.adapter[1])}
+        # Two, so that the next can be rolled out while replies with this one are under way.
+        arguments |= {"enable_lora": True, "max_loras": 2, "max_lora_rank": _lora_rank(options.adapter[1])}
     return arguments
 
 

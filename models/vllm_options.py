@@ -20,7 +20,8 @@ class VllmOptions:
     other are several times slower than one alone as soon as something else wants their core. ``adapter`` is a LoRA
     adapter, by name and folder, that every reply is written with. ``patience_s`` is how long nothing may come out while
     something is in flight before the engine counts as stuck. ``executor`` is who runs the workers of more than one
-    device: ``ray`` in the placement group that this process runs in, else processes of this machine.
+    device: ``ray`` in the placement group that this process runs in, else processes of this machine. ``name`` is what
+    replies say they were written by; when None it is made from the folders.
     """
 
     model: Path
@@ -37,6 +38,7 @@ class VllmOptions:
     tensor_parallel_size: int = 1
     executor: Literal["ray"] | None = None
     patience_s: float = 120.0
+    name: str | None = None
 
 
 def prepare_environment(options: VllmOptions) -> None:

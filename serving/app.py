@@ -37,6 +37,8 @@ def configured(
     }
     return deployment.options(
         **_replicas(chosen),
+        # Without one, Serve would not tell a replica that its ``user_config`` was taken away again.
+        user_config={} if hasattr(deployment.func_or_class, "reconfigure") else None,
         max_ongoing_requests=chosen.max_ongoing_requests,
         max_queued_requests=chosen.max_queued_requests,
         health_check_period_s=chosen.health_check_period_s,

@@ -54,10 +54,15 @@ class Stopwatch:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every outcome of a question has in common. ``language`` says which one it was asked in."""
+    """What every outcome of a question has in common. ``language`` says which one it was asked in.
+
+    ``known`` are the versions of all parts; ``versions`` names those alone that had a part in this outcome. A part that
+    can be replaced says with each result what it was, since it may be another by the time the answer is assembled.
+    """
 
     request_id: str
     routed: Routed
+    known: Versions
     versions: Versions
     watch: Stopwatch
     usage: Usage = field(default_factory=Usage)
@@ -72,7 +77,13 @@ class Frame:
             completion_tokens=draft.completion_tokens,
             verified_pairs=draft.verified_pairs,
         )
-        return replace(self, usage=usage)
+        parts = {"synthesizer": draft.version, "verifier": ", ".join(draft.verifiers)}
+        return replace(self, usage=usage).asked(**(parts if draft.verified_pairs else {"synthesizer": draft.version}))
+
+    def asked(self, **parts: str) -> Frame:
+        """The frame with the versions of parts that were asked: what they say they are, else what they are known as."""
+        said = {name: version or getattr(self.known, name) for name, version in parts.items()}
+        return replace(self, versions=self.versions.model_copy(update=said))
 
 
 def search(frame: Frame, results: Sequence[Passage]) -> Answer:

@@ -17,7 +17,7 @@ class Draft:
 
     ``declined``: a structured reply says so; ``broken``: it is no whole object. ``first_s`` is the time to the first
     token, a part of ``synthesize_s``; ``verify_s`` is what verification took beyond the last token. ``released`` are
-    the claims that were shown before the reply was whole.
+    the claims that were shown before the reply was whole. ``version`` is what wrote it, where the writer says so.
     """
 
     text: str = ""
@@ -27,6 +27,7 @@ class Draft:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     verified_pairs: int = 0
+    version: str = ""
     first_s: float = 0.0
     synthesize_s: float = 0.0
     verify_s: float = 0.0
@@ -39,6 +40,12 @@ class Draft:
     def cut_short(self) -> bool:
         """Whether the reply ended before the model was done."""
         return self.broken or self.finish_reason in CUT_SHORT
+
+    @property
+    def verifiers(self) -> tuple[str, ...]:
+        """What judged its claims, where the verifier says so: more than one when another took over in between."""
+        said = (verdict.version for judged in self.judged for _, verdict in judged.verdicts)
+        return tuple(dict.fromkeys(filter(None, said)))
 
     @property
     def late(self) -> bool:

@@ -22,7 +22,7 @@ from serving.answer.pacing import Pace, Plan, leaving
 from serving.answer.policy import Policy
 from serving.answer.seams import Parts
 from serving.answer.settling import settle
-from serving.answer.types import Clock, Deadline, DeclineReason, Passage, Route, Routing
+from serving.answer.types import Clock, Deadline, DeclineReason, Passage, Route, Routing, Scores
 from serving.answer.wire import Answer, Versions
 
 T = TypeVar("T")
@@ -117,10 +117,11 @@ class Engine:
         frame = assembling.Frame(
             request_id=request_id,
             routed=Routed(routing.route, ran, routing.cue),
-            versions=self._versions,
+            known=self._versions,
+            versions=Versions(settings=self._versions.settings, prompt=self._versions.prompt),
             watch=watch,
             language=partial(self._parts.language, question),
-        )
+        ).asked(router=routing.version)
         yield frame.routed
         if ran is Route.SEARCH:
             limit = self._policy.search_results
@@ -141,7 +142,9 @@ class Engine:
         )
         frame = frame.found_in(index)
         watch.lap("retrieve")
-        ranked = await self._rank(question, candidates, early)
+        ranked, reranker = await self._rank(question, candidates, early)
+        if candidates:
+            frame = frame.asked(reranker=reranker)
         plan = self._pace.plan(
             deadline.remaining(),
             prompt_tokens=around,
@@ -191,11 +194,11 @@ class Engine:
                 return found, version
             version = now
 
-    async def _rank(self, question: str, found: Sequence[Passage], deadline: Deadline) -> list[Passage]:
-        """Reranks and freshens; best first, noise left out."""
+    async def _rank(self, question: str, found: Sequence[Passage], deadline: Deadline) -> tuple[list[Passage], str]:
+        """Reranks and freshens; best first, noise left out. And the reranker's version, where it says so."""
         policy = self._policy
         if not found:
-            return []
+            return [], ""
         documents = [prompt.premise(passage) for passage in found]
         scores = await within(deadline, self._parts.reranker.score(question, documents, deadline=deadline), "reranking")
         ranked = context.rank(found, scores, retrieval_weight=policy.retrieval_weight, floor=policy.score_floor)
@@ -204,7 +207,7 @@ class Engine:
             ranked = context.freshen(
                 ranked, now=now, half_life_days=policy.half_life_days, weight=policy.recency_weight
             )
-        return ranked
+        return ranked, scores.version if isinstance(scores, Scores) else ""
 
     def _fill(self, ranked: Sequence[Passage], route: Route, plan: Plan) -> list[Passage]:
         """Consolidates what was ranked and fills the plan's budget, in rank order."""

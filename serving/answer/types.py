@@ -5,7 +5,7 @@ Everything here is immutable and free of I/O. What goes over the wire is in :mod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -119,11 +119,26 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of a claim against a passage: a score in [0, 1], a reason, and the words that decided it."""
+    """What is said of a claim against a passage: a score in [0, 1], a reason, and the words that decided it.
+
+    ``version`` names the verifier that said it; empty when it never changes, or none was asked.
+    """
 
     score: float
     reason: Reason
     words: tuple[str, ...] = ()
+    version: str = field(default="", compare=False)
+
+
+class Scores(list[float]):
+    """A reranker's scores, one a document. ``version`` names the reranker that gave them."""
+
+    def __init__(self, scores: Iterable[float], version: str) -> None:
+        super().__init__(scores)
+        self.version = version
+
+    def __reduce__(self) -> tuple[type[Scores], tuple[list[float], str]]:
+        return Scores, (list(self), self.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +177,14 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The classifier's choice and the cue that decided it, for people to read."""
+    """The classifier's choice and the cue that decided it, for people to read.
+
+    ``version`` names the classifier; empty when it never changes.
+    """
 
     route: Route
     cue: str
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +197,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of a reply as the engine yields it. The last one says why it stopped and what was used."""
+    """A piece of a reply as the engine yields it. The last one says why it stopped and what was used.
+
+    ``version`` names the weights that wrote it, which are the same for a whole reply; empty when they never change.
+    """
 
     text: str
     finish_reason: str | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    version: str = ""
 
 
 Clock = Callable[[], float]

@@ -168,7 +168,7 @@ class Timings(Wire):
 
 
 class Versions(Wire):
-    """What made this answer, each part by hash or name."""
+    """What made this answer, each part by hash or name; empty for a part that was not asked."""
 
     settings: str = ""
     prompt: str = ""

@@ -102,6 +102,7 @@ class Writing:
                 draft.prompt_tokens = delta.prompt_tokens or draft.prompt_tokens
                 draft.completion_tokens = delta.completion_tokens or draft.completion_tokens
                 draft.finish_reason = delta.finish_reason or draft.finish_reason
+                draft.version = delta.version or draft.version
                 if fresh := parser.feed(delta.text):
                     self._read(fresh)
         parser.finish()

@@ -1,5 +1,5 @@
 """The ``answer`` command: ``up``, ``ask``, ``index``, ``search``, ``calibrate``, ``config``, ``doctor``, ``errors``,
-``prompt``, ``gaps``, ``eval``, ``finetune``.
+``prompt``, ``gaps``, ``weights``, ``eval``, ``finetune``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from serving.cli.gaps import gaps
 from serving.cli.help import epilog
 from serving.cli.index import index
 from serving.cli.options import Config, Sets, Url, chosen
+from serving.cli.weights import weights
 
 RUN, TEXT, LOOK, TRAIN = "Run it", "What it answers from", "See what is wrong", "Train what it answers with"
 
@@ -226,6 +227,7 @@ app.command(
 )(calibrate)
 app.add_typer(config_commands.app, name="config", rich_help_panel=LOOK)
 app.add_typer(gaps, name="gaps", rich_help_panel=TEXT)
+app.add_typer(weights, name="weights", rich_help_panel=RUN)
 app.command(
     rich_help_panel=LOOK,
     epilog=epilog(

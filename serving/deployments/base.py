@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from ray import serve
+
+from models.weights import name_of
 from serving.answer.types import Deadline
 from serving.deployments.logs import join_serve_log
+from serving.deployments.replacing import Replaceable, Report
 from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
@@ -40,3 +46,25 @@ class ModelDeployment:
 
     async def calls(self) -> int:
         return self._calls
+
+
+class ReplaceableDeployment(ModelDeployment):
+    """Base of those whose model the ``user_config`` can replace. A subclass makes ``_replaceable`` when it starts."""
+
+    _replaceable: Replaceable
+
+    async def reconfigure(self, user_config: Mapping[str, Any]) -> None:
+        await self._replaceable.reconfigure(user_config)
+
+    async def report(self) -> Report:
+        """Which replica this is, and what its parts are."""
+        return Report(replica_name(), self._replaceable.parts)
+
+
+def replica_name() -> str:
+    return str(serve.get_replica_context().replica_id.unique_id)
+
+
+def encoder_name(reference: str, folder: Path, encoder: str) -> str:
+    """What answers call an encoder: by the hash that it is stored under where it has one, else as it calls itself."""
+    return name_of(reference, folder) if reference.startswith(("weights:", "shipped:")) else encoder

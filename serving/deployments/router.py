@@ -25,20 +25,20 @@ from serving.answer.events import Event, Finished
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
 from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
-from serving.answer.routing import RuleClassifier
-from serving.answer.seams import Generation, Pair, Parts
+from serving.answer.seams import Classifier, Generation, Pair, Parts
 from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
-from serving.deployments.base import WARM_UP_S, deadline_in
+from serving.deployments.base import WARM_UP_S, deadline_in, replica_name
+from serving.deployments.classifier import ReplaceableClassifier
 from serving.deployments.gaps import Gaps
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
 from serving.deployments.logs import join_serve_log
+from serving.deployments.replacing import Replaceable, Report
 from serving.gaps.records import GapPage, GapQuery
 from serving.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ROUTER_NAME = "rules"
 RETRY_S = 2.0
 
 
@@ -49,13 +49,13 @@ def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
 
 
 def parts_of(
-    settings: Settings, handles: Mapping[str, DeploymentHandle]
+    settings: Settings, handles: Mapping[str, DeploymentHandle], classifier: Classifier | None = None
 ) -> tuple[Parts, TokenizerCounter | EstimatingCounter]:
     """What the engine is made of, over the handles of the deployments, and the counter with its model's tokens."""
     counter = counter_of(settings)
     retriever = RemoteRetriever(handles["retriever"])
     parts = Parts(
-        classifier=RuleClassifier(),
+        classifier=classifier or ReplaceableClassifier(settings),
         retriever=retriever,
         reranker=RemoteReranker(handles["reranker"]),
         synthesizer=RemoteSynthesizer(handles["synthesizer"]),
@@ -73,7 +73,9 @@ class RouterDeployment:
         join_serve_log()
         self._settings = settings
         self._handles = handles
-        self._parts, self._counter = parts_of(settings, handles)
+        classifier = ReplaceableClassifier(settings)
+        self._replaceable = Replaceable({"classifier": classifier.part}, {"classifier": classifier.take})
+        self._parts, self._counter = parts_of(settings, handles, classifier)
         gate = settings.gate
         self._gate = Gate(
             {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},
@@ -151,6 +153,14 @@ class RouterDeployment:
         models = [name for name in self._handles if name != "retriever"]
         return {name: await self._handles[name].calls.remote() for name in models}
 
+    async def reconfigure(self, user_config: Mapping[str, Any]) -> None:
+        """Its ``user_config``: ``classifier``, a reference to a query classifier, or null for the rules."""
+        await self._replaceable.reconfigure(user_config)
+
+    async def report(self) -> Report:
+        """Which replica this is, and what its parts are."""
+        return Report(replica_name(), self._replaceable.parts)
+
     def _ready_engine(self) -> Engine:
         if self._engine is None:
             cold = ", ".join(name for name, warm in self._warm.items() if not warm)
@@ -209,4 +219,5 @@ class RouterDeployment:
 
     async def _versions(self) -> Versions:
         names = {name: await self._handles[name].name.remote() for name in ("synthesizer", "reranker", "verifier")}
-        return Versions(settings=self._settings.version, router=ROUTER_NAME, **names)
+        # A part that can be replaced says with each result what it is: these are for parts that say nothing.
+        return Versions(settings=self._settings.version, router=self._replaceable.parts["classifier"].version, **names)

@@ -4,20 +4,28 @@ connections to an endpoint that serves the model elsewhere.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ray import serve
 
 from models.catalog import Catalog
+from models.errors import ModelUnusableError
+from models.fingerprint import fingerprint
+from models.lora import check_fits
 from models.synthesizer import VllmSynthesizer
 from models.vllm_options import VllmOptions
+from models.weights import name_of
 from serving.answer.seams import Generation
 from serving.answer.types import Delta, Message
-from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in
+from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in
+from serving.deployments.replacing import Part, Replaceable
 from serving.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,16 +33,40 @@ if TYPE_CHECKING:
     from models.remote_synthesizer import EndpointSynthesizer
 
 
-def options_of(settings: Settings) -> VllmOptions:
-    """The engine's options, with its model located (and prepared, the first time)."""
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Weights on this machine: the model's folder, the adapter that runs beside it, and the name that answers carry."""
+
+    model: Path
+    adapter: tuple[str, Path] | None
+    name: str
+
+
+def located(settings: Settings, reference: str | None) -> Located:
+    """The model with the adapter that ``reference`` names: merged, or to run beside it, as the settings say.
+
+    Blocks. Raises :class:`~models.errors.ModelError` when there is none, or it was not trained on this model.
+    """
     chosen = settings.models.synthesizer
     catalog = Catalog(settings.home)
     model = catalog.locate(chosen.model)
-    adapter = catalog.locate(chosen.adapter) if chosen.adapter else None
-    if adapter is not None and chosen.merge_adapter:
-        model, adapter = catalog.merged(model, adapter), None
+    name = f"{model.name}@{fingerprint(model)}"
+    if reference is None:
+        return Located(model, None, name)
+    adapter = catalog.locate(reference)
+    check_fits(model, adapter)
+    name = f"{name}+{name_of(reference, adapter)}"
+    if chosen.merge_adapter:
+        return Located(catalog.merged(model, adapter), None, name)
+    return Located(model, (adapter.name, adapter), name)
+
+
+def options_of(settings: Settings) -> VllmOptions:
+    """The engine's options, with its model located (and prepared, the first time)."""
+    chosen = settings.models.synthesizer
+    weights = located(settings, chosen.adapter)
     return VllmOptions(
-        model=model,
+        model=weights.model,
         dtype=chosen.dtype,
         max_model_len=chosen.max_model_len,
         kv_cache_gib=chosen.kv_cache_gib,
@@ -42,11 +74,12 @@ def options_of(settings: Settings) -> VllmOptions:
         max_num_seqs=chosen.max_num_seqs,
         threads=chosen.threads or max(1, (os.cpu_count() or 2) - 1),
         enforce_eager=chosen.enforce_eager,
-        adapter=(adapter.name, adapter) if adapter else None,
+        adapter=weights.adapter,
         tensor_parallel_size=chosen.tensor_parallel_size,
         # vLLM looks for GPUs of its own process unless it is told that its workers are Ray's.
         executor="ray" if settings.deployments.synthesizer.bundle_gpus else None,
         patience_s=chosen.patience_s,
+        name=weights.name,
     )
 
 
@@ -80,11 +113,30 @@ async def started(settings: Settings) -> VllmSynthesizer | EndpointSynthesizer:
 
 
 @serve.deployment(name="Synthesizer")
-class SynthesizerDeployment(ModelDeployment):
+class SynthesizerDeployment(ReplaceableDeployment):
+    """Its ``user_config``: ``adapter``, a reference to a LoRA adapter, or null for the bare model."""
+
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
+        self._settings = settings
         self._in_flight = 0
         self._synthesizer = await started(settings)
+        adapter = settings.models.synthesizer.adapter
+        part = Part(adapter, self._synthesizer.name, adapter)
+        self._replaceable = Replaceable({"adapter": part}, {"adapter": self._take})
+
+    async def _take(self, reference: str | None) -> str:
+        """Writes with the adapter that ``reference`` names from now on; returns when no reply uses the old weights."""
+        if not isinstance(self._synthesizer, VllmSynthesizer):
+            raise ModelUnusableError(
+                "The model that writes is served elsewhere (models.synthesizer.kind is openai): roll it out there."
+            )
+        weights = await asyncio.to_thread(located, self._settings, reference)
+        if self._settings.models.synthesizer.merge_adapter:
+            await self._synthesizer.load(weights.model, weights.name)
+        else:
+            await self._synthesizer.adapt(weights.adapter, weights.name)
+        return weights.name
 
     async def generate(self, request: Generation, *, timeout_s: float) -> AsyncGenerator[Delta, None]:
         self._count()

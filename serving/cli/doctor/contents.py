@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 from models.catalog import Catalog, fingerprint
 from models.errors import ModelError, ModelNotFoundError
+from models.weights import name_of
 from serving.answer.errors import IndexMissingError
 from serving.cli.doctor.findings import Finding, Subject, ok, problem, warning
 from serving.cli.doctor.machine import Machine
@@ -23,7 +22,7 @@ def models(machine: Machine, subject: Subject) -> Iterator[Finding]:
             yield _model(f"models.{name}", str(reference), catalog, machine)
         adapter = getattr(part, "adapter", None)
         if adapter:
-            yield _adapter(f"models.{name}.adapter", Path(os.path.expanduser(str(adapter))))
+            yield _adapter(f"models.{name}.adapter", str(adapter), catalog)
 
 
 def _model(check: str, reference: str, catalog: Catalog, machine: Machine) -> Finding:
@@ -58,14 +57,17 @@ def _is_on(text: str) -> bool:
     return text.strip().upper() in ("1", "ON", "YES", "TRUE")
 
 
-def _adapter(check: str, folder: Path) -> Finding:
-    if (folder / "adapter_config.json").is_file():
-        return ok(check, f"{folder}@{fingerprint(folder)}")
-    return problem(
-        check,
-        f"{folder} is no LoRA adapter: it has no adapter_config.json",
-        f"answer up --set {check}=FOLDER, or null for none",
-    )
+def _adapter(check: str, reference: str, catalog: Catalog) -> Finding:
+    another = f"answer up --set {check}=FOLDER, or null for none"
+    try:
+        folder = catalog.find(reference)
+    except ModelError as error:
+        return problem(check, str(error), another)
+    if folder is None:
+        return ok(check, f"{reference} is fetched from the model hub at the first start; that is not tried here")
+    if not (folder / "adapter_config.json").is_file():
+        return problem(check, f"{folder} is no LoRA adapter: it has no adapter_config.json", another)
+    return ok(check, f"{reference}, {name_of(reference, folder)}")
 
 
 def index(machine: Machine, subject: Subject) -> Iterator[Finding]:

@@ -24,8 +24,9 @@ from serving.cli.client import ServerError
 from serving.cli.evaluating.cache import CachedSynthesizer, OutputCache
 from serving.cli.evaluating.errors import RunStoppedError
 from serving.cli.evaluating.local import NO_HANDLES, LocalProduct
+from serving.deployments.classifier import ROUTER_NAME
 from serving.deployments.handles import RemoteReranker, RemoteVerifier
-from serving.deployments.router import ROUTER_NAME, parts_of
+from serving.deployments.router import parts_of
 from serving.evaluation.memory import RowPassages, Vocabulary, passages_of
 from serving.evaluation.records import Asked, Checked, Ranked, Sent
 from serving.evaluation.rows import GroundingRow, QaRow, RerankRow, RouteRow

@@ -13,7 +13,7 @@ from serving.cli.evaluating import doing
 from serving.cli.evaluating.kept import Kept
 from serving.cli.evaluating.local import STAGES, LocalProduct
 from serving.cli.evaluating.running import run_cases
-from serving.deployments.router import ROUTER_NAME
+from serving.deployments.classifier import ROUTER_NAME
 from serving.evaluation import stages
 from serving.evaluation.findings import Findings
 from serving.evaluation.records import Checked, Ranked, Record, Sent

@@ -83,8 +83,15 @@ def test_the_hub_is_not_asked(subject: Subject) -> None:
 def test_an_adapter(subject: Subject, tmp_path: Path) -> None:
     asked = with_model(subject, "synthesizer", adapter=str(tmp_path))
     assert found(contents.models, FakeMachine(), asked)["models.synthesizer.adapter"].status is PROBLEM
+    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
+    (tmp_path / "config.json").write_text("{}")
+    finding = found(contents.models, FakeMachine(), asked)["models.synthesizer.adapter"]
+    assert (finding.status, "adapter_config.json" in finding.message) == (PROBLEM, True)
     (tmp_path / "adapter_config.json").write_text("{}")
     assert found(contents.models, FakeMachine(), asked)["models.synthesizer.adapter"].status is OK
+    stored = with_model(subject, "synthesizer", adapter="weights:citation@000000000000")
+    finding = found(contents.models, FakeMachine(), stored)["models.synthesizer.adapter"]
+    assert (finding.status, "answer weights add" in finding.message) == (PROBLEM, True)
 
 
 # The index

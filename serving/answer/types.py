@@ -186,6 +186,22 @@ class Delta:
     completion_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the time of a call of an encoder went, in seconds: reading tokens, waiting, the passes that held its rows.
+
+    ``tokens`` are those of its rows; ``padded_tokens`` the slots that they filled, with what padded them to the longest
+    row beside them.
+    """
+
+    tokenise_s: float = 0.0
+    queue_s: float = 0.0
+    compute_s: float = 0.0
+    total_s: float = 0.0
+    tokens: int = 0
+    padded_tokens: int = 0
+
+
 Clock = Callable[[], float]
 """Seconds from an arbitrary origin, never going back."""
 

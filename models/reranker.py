@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.answer.types import Deadline
+from models.documents import LongDocument
+from serving.answer.types import Deadline, Scored
 
 if TYPE_CHECKING:
     from models.encoder import PairEncoder
@@ -29,6 +30,13 @@ class CrossEncoderReranker:
 
     async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
         return await self._encoder.score([(document, query) for document in documents], deadline=deadline)
+
+    async def read(
+        self, query: str, documents: Sequence[str], *, deadline: Deadline, long_document: LongDocument | None = None
+    ) -> Scored:
+        """:meth:`score` with what was read of each document, and the time it took."""
+        pairs = [(document, query) for document in documents]
+        return await self._encoder.read(pairs, deadline=deadline, long_document=long_document)
 
     async def warm_up(self) -> None:
         await self._encoder.warm_up()

@@ -1,7 +1,7 @@
 """Gathers the rows of many requests into forward passes.
 
 A pass is formed when the device frees up, never before: what comes meanwhile joins the next one, and a light load waits
-for nothing. Only a pass that is full already is handed over while the one before it still runs, since it could not grow.
+for nothing. Only a pass that is full already is handed over while the one before it still runs, since it cannot grow.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ the device itself is gone; any other exception is blamed on a row.
 class Batcher(Generic[R, T]):
     """Answers requests of rows through ``compute``.
 
-    A pass takes at most ``budget`` padded tokens (rows times the longest row), from the ``window`` rows that have waited
-    longest. ``ahead`` full passes may be handed over before the device is free. When ``patience_s`` go by with work and
-    no pass finished, it is ``stalled``. ``name`` is what errors call the model. One event loop at a time may use it, and
-    all its methods belong to that loop's thread.
+    A pass takes at most ``budget`` padded tokens (rows times the longest row), from the ``window`` rows that have
+    waited longest. ``ahead`` full passes may be handed over before the device is free. When ``patience_s`` go by with
+    work and no pass finished, it is ``stalled``. ``name`` is what errors call the model. One event loop at a time may
+    use it, and all its methods belong to that loop's thread.
     """
 
     def __init__(
@@ -111,8 +111,7 @@ class Batcher(Generic[R, T]):
     def close(self) -> None:
         """Fails what waits and takes nothing more. Passes that were handed over go on, for nobody."""
         self._closed = True
-        for request in {entry.request for entry in self._queue}:
-            self._end(request, self._gone())
+        self._end_all(list(self._queue), self._gone())
 
     def _take(self, request: Request[R, T]) -> None:
         if not self._queue and not self._passes:  # idle time is not silence
@@ -182,33 +181,38 @@ class Batcher(Generic[R, T]):
         if not live:
             return
         begun = self._clock()
-
-        def wanted() -> bool:
-            return any(not entry.request.over for entry in live)
-
         try:
-            results = await self._compute([entry.row for entry in live], wanted)
-            if wanted() and len(results) != len(live):
-                raise ValueError(f"{len(results)} results for {len(live)} rows")
+            results = await self._results(live)
         except AnswerError as error:
             self._broken = True
-            for request in {entry.request for entry in live}:
-                self._end(request, copy.copy(error))
+            self._end_all(live, error)
         except Exception as error:
-            if len(live) == 1:
-                failed = UnavailableError(f"The {self._name} failed ({type(error).__name__}).")
-                failed.__cause__ = error
-                self._end(live[0].request, failed)
+            if len(live) > 1:
+                middle = len(live) // 2
+                await self._run(live[:middle])
+                await self._run(live[middle:])
                 return
-            middle = len(live) // 2
-            await self._run(live[:middle])
-            await self._run(live[middle:])
+            failed = UnavailableError(f"The {self._name} failed ({type(error).__name__}).")
+            failed.__cause__ = error
+            self._end(live[0].request, failed)
         except BaseException:
-            for request in {entry.request for entry in live}:
-                self._end(request, self._gone())
+            self._end_all(live, self._gone())
             raise
         else:
             self._deliver(live, results, begun)
+
+    async def _results(self, live: list[Entry[R, T]]) -> Sequence[T]:
+        def wanted() -> bool:
+            return any(not entry.request.over for entry in live)
+
+        results = await self._compute([entry.row for entry in live], wanted)
+        if wanted() and len(results) != len(live):
+            raise ValueError(f"{len(results)} results for {len(live)} rows")
+        return results
+
+    def _end_all(self, entries: list[Entry[R, T]], error: AnswerError) -> None:
+        for request in {entry.request for entry in entries}:
+            self._end(request, copy.copy(error))
 
     def _deliver(self, entries: list[Entry[R, T]], results: Sequence[T], begun: float) -> None:
         now = self._clock()

@@ -26,17 +26,10 @@ def choose(lengths: Sequence[int], budget: int, launch: int) -> list[int]:
         worth = (sums[end + 1] - sums[begin]) / (ranked[end] * (end + 1 - begin) + launch)
         if worth > best:
             best, first, last = worth, begin, end
-    first = _without_padding(ranked, sums, first, oldest, last, launch)
-    return order[first : last + 1]
-
-
-def _without_padding(
-    ranked: Sequence[int], sums: Sequence[int], first: int, oldest: int, last: int, launch: int
-) -> int:
-    """Where the run begins once the short rows that are mostly padding beside its longest are left for later."""
+    # Short rows that would be mostly padding beside the longest are left for a pass of their own.
     while first < oldest:
         cost = ranked[last] * (last + 1 - first) + launch
         if ranked[first] * cost >= (sums[last + 1] - sums[first]) * ranked[last]:
             break
         first += 1
-    return first
+    return order[first : last + 1]

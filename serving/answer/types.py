@@ -202,6 +202,26 @@ class Phases:
     padded_tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """A document's score in [0, 1] beside a claim or query: that of ``best_chunk``, the best of the ``chunks`` pieces
+    that it was read in. ``truncated`` says that some of it was not read. No piece: one of the texts says nothing.
+    """
+
+    score: float
+    chunks: int = 1
+    best_chunk: int | None = 0
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A score for each pair, in order, and where the time went."""
+
+    pairs: tuple[PairScore, ...]
+    phases: Phases
+
+
 Clock = Callable[[], float]
 """Seconds from an arbitrary origin, never going back."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from serving.answer.types import Deadline
@@ -25,18 +26,27 @@ def encoder_options(chosen: EncoderSettings, deployment: DeploymentSettings) -> 
         "batch_tokens": chosen.batch_tokens,
         "device": chosen.device,
         "memory_share": chosen.gpu_memory_share or deployment.num_gpus or None,
+        "dtype": chosen.dtype,
+        "patience_s": chosen.patience_s,
     }
 
 
 class ModelDeployment:
-    """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
+    """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started.
+
+    It is healthy while ``_health`` raises nothing: Serve replaces a replica that is not.
+    """
 
     def __init__(self) -> None:
         join_serve_log()
         self._calls = 0
+        self._health: Callable[[], None] = lambda: None
 
     def _count(self) -> None:
         self._calls += 1
 
     async def calls(self) -> int:
         return self._calls
+
+    async def check_health(self) -> None:
+        self._health()

@@ -19,9 +19,9 @@ class EmbedderDeployment(ModelDeployment):
         chosen = settings.models.embedder
         self._embedder = Embedder(
             Catalog(settings.home).locate(chosen.model),
-            dtype=chosen.dtype,
             **encoder_options(chosen, settings.deployments.embedder),
         )
+        self._health = self._embedder.health
         await self._embedder.warm_up()
 
     async def embed(self, texts: list[str], *, timeout_s: float, query: bool = False) -> NDArray[np.float32]:

@@ -24,7 +24,9 @@ class RerankerDeployment(ModelDeployment):
 
             folder = Catalog(settings.home).locate(str(chosen.model))
             options = encoder_options(chosen, settings.deployments.reranker)
-            self._reranker = CrossEncoderReranker(PairEncoder(folder, order="settled_first", **options))
+            encoder = PairEncoder(folder, order="settled_first", long_document=chosen.long_document, **options)
+            self._reranker, self._health = CrossEncoderReranker(encoder), encoder.health
+            await encoder.warm_up()
         else:
             self._reranker = EmbeddingReranker(RemoteEmbedder(embedder), await embedder.name.remote())
         await self._reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))

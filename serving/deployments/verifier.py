@@ -25,8 +25,10 @@ class VerifierDeployment(ModelDeployment):
 
             folder = Catalog(settings.home).locate(str(chosen.model))
             options = encoder_options(chosen, settings.deployments.verifier)
-            encoder = PairEncoder(folder, order="document_first", **options)
+            encoder = PairEncoder(folder, order="document_first", long_document=chosen.long_document, **options)
             self._verifier, self._name = PairVerifier(encoder, threshold=chosen.threshold), encoder.name
+            self._health = encoder.health
+            await encoder.warm_up()
         else:
             self._verifier, self._name = OverlapVerifier(chosen.threshold), f"overlap@{chosen.threshold:g}"
         await self._verifier.verify([Pair("A text.", "A claim.")], deadline=deadline_in(WARM_UP_S))

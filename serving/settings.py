@@ -227,7 +227,10 @@ class GateSettings(Strict):
     search: BudgetSettings = BudgetSettings(concurrency=32, tokens=262_144, queue=64)
     single_pass: BudgetSettings = BudgetSettings(concurrency=4, tokens=16_384, queue=16)
     agentic: BudgetSettings = BudgetSettings(concurrency=2, tokens=8_192, queue=8)
-    direct: BudgetSettings = BudgetSettings(concurrency=8, tokens=32_768, queue=32)
+    direct: BudgetSettings = BudgetSettings(concurrency=32, tokens=131_072, queue=64)
+    """Calls of a model on its own: rerank, check, embeddings. A call may use a token for every three bytes it sends."""
+    direct_per_tenant: BudgetSettings | None = None
+    """What one tenant may hold of ``direct``; all of it when not set."""
     when_agentic_is_spent: Literal["wait", "single_pass", "reject"] = "wait"
     wait_s: Positive = 30.0
     """How long a call waits for a permit before it gets 429."""

@@ -201,6 +201,17 @@ class Phases:
     tokens: int = 0
     padded_tokens: int = 0
 
+    def __add__(self, later: Phases) -> Phases:
+        """Those of two calls that were made one after the other."""
+        return Phases(
+            tokenise_s=self.tokenise_s + later.tokenise_s,
+            queue_s=self.queue_s + later.queue_s,
+            compute_s=self.compute_s + later.compute_s,
+            total_s=self.total_s + later.total_s,
+            tokens=self.tokens + later.tokens,
+            padded_tokens=self.padded_tokens + later.padded_tokens,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PairScore:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from serving.answer.types import Deadline
+from serving.answer.types import Deadline, Phases
 from serving.deployments.logs import join_serve_log
+from serving.deployments.phases import PhaseMetrics
 from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
@@ -41,9 +42,15 @@ class ModelDeployment:
         join_serve_log()
         self._calls = 0
         self._health: Callable[[], None] = lambda: None
+        self._metrics = PhaseMetrics(type(self).__name__.removesuffix("Deployment").lower())
 
     def _count(self) -> None:
         self._calls += 1
+
+    def _measured(self, phases: Phases) -> None:
+        """Notes where the time of a call went; the overlap reference knows of none."""
+        if phases.total_s:
+            self._metrics.record(phases)
 
     async def calls(self) -> int:
         return self._calls

@@ -6,7 +6,9 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from models.catalog import Catalog
+from models.documents import LongDocument
 from models.reranker import CrossEncoderReranker, EmbeddingReranker
+from serving.answer.types import Scored
 from serving.deployments.base import WARM_UP_S, ModelDeployment, deadline_in, encoder_options
 from serving.deployments.handles import RemoteEmbedder
 from serving.settings import Settings
@@ -32,8 +34,17 @@ class RerankerDeployment(ModelDeployment):
         await self._reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))
 
     async def score(self, query: str, documents: list[str], *, timeout_s: float) -> list[float]:
+        return [pair.score for pair in (await self.read(query, documents, timeout_s=timeout_s)).pairs]
+
+    async def read(
+        self, query: str, documents: list[str], *, timeout_s: float, long_document: LongDocument | None = None
+    ) -> Scored:
+        """The scores, with what was read of each document and where the time went. ``long_document``: as set."""
         self._count()
-        return list(await self._reranker.score(query, documents, deadline=deadline_in(timeout_s)))
+        deadline = deadline_in(timeout_s)
+        scored = await self._reranker.read(query, documents, deadline=deadline, long_document=long_document)
+        self._measured(scored.phases)
+        return scored
 
     async def name(self) -> str:
         return self._reranker.name

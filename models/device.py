@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
 
-from serving.answer.errors import AnswerError, DeadlineExceededError, DeviceMissingError, UnavailableError
-from serving.answer.types import Deadline
+from serving.answer.errors import DeviceMissingError, UnavailableError
 
 T = TypeVar("T")
-
-Check = Callable[[], None]
-"""Called by a job between two batches. Raises when nobody waits for the result any more."""
-
-
-def unchecked() -> None:
-    """The check of a job that is always wanted."""
 
 
 def choose(device: str | None, memory_share: float | None = None) -> torch.device:
@@ -42,10 +33,6 @@ def choose(device: str | None, memory_share: float | None = None) -> torch.devic
     return chosen
 
 
-class _AbandonedError(Exception):
-    """The caller has gone. Nobody sees this."""
-
-
 class DeviceThread:
     """Runs jobs in order on one thread of its own, with ``threads`` threads inside each operation."""
 
@@ -54,35 +41,17 @@ class DeviceThread:
         self._closed = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_set_threads, initargs=(threads,))
 
-    async def run(self, job: Callable[[Check], T], *, deadline: Deadline | None = None) -> T:
-        """The result of ``job(check)``. After the caller is cancelled at most the batch under way is finished.
+    async def run(self, job: Callable[[], T]) -> T:
+        """The result of ``job()``, or what it raises.
 
-        Raises :class:`~serving.answer.errors.DeadlineExceededError` when the deadline passes before the job is done,
-        :class:`~serving.answer.errors.UnavailableError` when the device is closed or the model fails.
+        Raises :class:`~serving.answer.errors.UnavailableError` when the device is closed or lost.
         """
         if self._closed:
             raise UnavailableError(f"The {self._name} is closed.")
-        abandoned = threading.Event()
-
-        def check() -> None:
-            if abandoned.is_set():
-                raise _AbandonedError
-            if deadline is not None and deadline.passed:
-                raise DeadlineExceededError(f"The deadline passed before the {self._name} was done.")
-
-        def run() -> T:
-            check()
-            return job(check)
-
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, run)
-        except asyncio.CancelledError:
-            abandoned.set()
-            raise
-        except AnswerError:
-            raise
-        except Exception as error:
-            raise UnavailableError(f"The {self._name} failed ({type(error).__name__}).") from error
+            return await asyncio.get_running_loop().run_in_executor(self._pool, job)
+        except torch.AcceleratorError as error:  # what a GPU does after it is not to be trusted, nor is what was on it
+            raise UnavailableError(f"The GPU of the {self._name} failed ({type(error).__name__}).") from error
 
     def close(self) -> None:
         """Waits for the job under way and ends the thread; jobs that have not started are cancelled."""

@@ -9,36 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer, BatchEncoding
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from models.batching import batches
-from models.device import Check, DeviceThread, choose, unchecked
-from models.errors import InputTooLongError, ModelUnusableError
+from models.collating import collate
+from models.cpu import Dtype, cpu_flags, resolve_dtype
+from models.device import choose
+from models.documents import LongDocument
+from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
-from models.splitting import split
-from models.text import readable
-from serving.answer.types import Deadline
+from models.pairs import Order, PairRow, PairTokenizer
+from models.precision import keep_head_exact
+from models.runtime import Check, EncoderRuntime
+from serving.answer.types import Deadline, PairScore, Scored
 
-Order = Literal["document_first", "settled_first"]
-
-_DOCUMENT_SHARE = 8  # at least an eighth of the window is the document's
-_BATCH_TOKENS = 8192
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # a CPU is fastest with what stays in its caches
 _ENDLESS = 10**6  # tokenizers without a limit of their own report an enormous one
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """One forward row: the tokens of a piece of pair number ``pair``."""
+class _Read:
+    """How many rows a pair became, and whether some of its document is in none of them."""
 
-    pair: int
-    tokens: dict[str, list[int]]
-
-    @property
-    def length(self) -> int:
-        return len(self.tokens["input_ids"])
+    rows: int
+    truncated: bool
 
 
 class PairEncoder:
@@ -46,8 +43,12 @@ class PairEncoder:
 
     The positive label is the one named ``entail...`` in the model's ``id2label``, else the last. ``order`` is how the
     model was trained: rerankers read the query first, grounding checkers the document. ``max_tokens`` narrows the
-    model's window; ``batch_tokens`` bounds rows times the longest row of a batch; ``threads`` is the width of an
-    operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory.
+    model's window; ``batch_tokens`` bounds rows times the longest row of a pass; ``threads`` is the width of an
+    operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory; ``dtype`` is that of the
+    model's body, while its head and what comes of it are float32; ``long_document`` says what becomes of a document
+    that does not fit. After ``patience_s`` seconds of work and no finished pass, :meth:`health` fails.
+
+    Pairs of concurrent calls share passes. A pair without a token on either side scores 0 and is in none.
     """
 
     def __init__(
@@ -60,96 +61,128 @@ class PairEncoder:
         batch_tokens: int | None = None,
         device: str | None = None,
         memory_share: float | None = None,
+        dtype: Dtype = "float32",
+        long_document: LongDocument = "chunk_max",
+        patience_s: float = 60.0,
     ) -> None:
         self.name = f"{folder.name}@{fingerprint(folder)}"
-        self._order = order
-        self._batch_tokens = batch_tokens or _BATCH_TOKENS
+        self._long_document = long_document
         self._device = choose(device, memory_share)
+        self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
+        chosen = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+                folder, local_files_only=True, use_safetensors=True, dtype=chosen
             )
         except (OSError, ValueError) as error:
             raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
-        if not self._tokenizer.is_fast:
+        if not tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."
             )
-        self._model = model.eval().to(self._device)
+        if tokenizer.pad_token_id is None:
+            raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
+        self._model = keep_head_exact(model.eval().to(self._device))
         self._positive = _positive_label(self._model.config)
-        self.max_tokens = min(limit for limit in (_window(self._model.config, self._tokenizer), max_tokens) if limit)
-        self._specials = self._tokenizer.num_special_tokens_to_add(pair=True)
-        self._thread = DeviceThread(folder.name, threads=threads)
+        self.max_tokens = min(limit for limit in (_window(self._model.config, tokenizer), max_tokens) if limit)
+        self._tokenizer = PairTokenizer(tokenizer, order=order, max_tokens=self.max_tokens)
+        self._padding = {"input_ids": tokenizer.pad_token_id}
+        if "token_type_ids" in tokenizer.model_input_names:
+            self._padding["token_type_ids"] = tokenizer.pad_token_type_id
+        self._side = tokenizer.padding_side
+        self._runtime = EncoderRuntime[PairRow, float](
+            folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
+        )
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: Deadline | None = None) -> list[float]:
-        """One score for each (document, settled text), in order.
+        """One score for each (document, settled text), in order; raises as :meth:`read`."""
+        return [pair.score for pair in (await self.read(pairs, deadline=deadline)).pairs]
 
-        Raises :class:`~models.errors.InputTooLongError` when a settled text leaves no room for a document,
-        :class:`~serving.answer.errors.DeadlineExceededError`, :class:`~serving.answer.errors.UnavailableError`.
+    async def read(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        *,
+        deadline: Deadline | None = None,
+        long_document: LongDocument | None = None,
+    ) -> Scored:
+        """:meth:`score` with what was read of each document, and the time it took. ``long_document``: the encoder's.
+
+        Raises :class:`~models.errors.InputTooLongError` when a settled text leaves no room for a document, or a
+        document does not fit and is to be refused; :class:`~serving.answer.errors.DeadlineExceededError`,
+        :class:`~serving.answer.errors.UnavailableError`.
         """
-        if not pairs:
-            return []
-        return await self._thread.run(lambda check: self.compute(pairs, check=check), deadline=deadline)
+        mode = long_document or self._long_document
 
-    def compute(self, pairs: Sequence[tuple[str, str]], *, check: Check = unchecked) -> list[float]:
-        """:meth:`score` on the calling thread. ``check`` runs before every pair and every batch."""
-        rows: list[_Row] = []
-        for number, (document, settled) in enumerate(pairs):
-            check()
-            rows += self._rows(number, document, settled)
-        scores = [0.0] * len(pairs)
+        def tokenise(check: Check) -> tuple[list[PairRow], list[_Read]]:
+            return self._read_all(pairs, mode, check)
+
+        done, read = await self._runtime.run(tokenise, deadline=deadline)
+        return Scored(_best(done.results, read), done.phases)
+
+    def compute(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """:meth:`score` on the calling thread, in passes of its own."""
+        rows, read = self._read_all(pairs, self._long_document, _always_wanted)
+        scores = [0.0] * len(rows)
         for batch in batches([row.length for row in rows], self._batch_tokens):
-            check()
-            for index, score in zip(batch, self._forward([rows[i].tokens for i in batch]), strict=True):
-                number = rows[index].pair
-                scores[number] = max(scores[number], score)
-        return scores
+            for index, score in zip(batch, self._forward([rows[i] for i in batch]), strict=True):
+                scores[index] = score
+        return [pair.score for pair in _best(scores, read)]
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
-        room = self.max_tokens - self._specials - len(self._plain(settled)["input_ids"])
-        if room < self.max_tokens // _DOCUMENT_SHARE:
-            raise InputTooLongError(
-                f"A query or claim of {self.max_tokens - self._specials - room} tokens leaves no room for a document "
-                f"in a window of {self.max_tokens}: make it shorter."
-            )
-        return split(document, self._plain(document)["offset_mapping"], room)
+        return list(self._tokenizer.pieces(document, settled, self._long_document).texts)
 
     async def warm_up(self) -> None:
-        """Runs one row of the full window, so that the first real pair finds everything allocated."""
-        await self.score([("word " * self.max_tokens, "word")])
+        """Runs rows of the full window, as many as a pass takes, so that the first real one finds all allocated."""
+        rows = max(1, self._batch_tokens // self.max_tokens)
+        await self.score([("word " * self.max_tokens, "word")] * rows)
+
+    def health(self) -> None:
+        """Raises :class:`~serving.answer.errors.UnavailableError` when there is work and nothing comes of it."""
+        self._runtime.health()
 
     def close(self) -> None:
-        self._thread.close()
+        self._runtime.close()
 
-    def _rows(self, number: int, document: str, settled: str) -> list[_Row]:
-        document, settled = readable(document), readable(settled)
-        return [_Row(number, self._encode(piece, settled)) for piece in self.pieces(document, settled)]
-
-    def _plain(self, text: str) -> BatchEncoding:
-        encoded: BatchEncoding = self._tokenizer(
-            text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True, verbose=False
-        )
-        return encoded
-
-    def _encode(self, document: str, settled: str) -> dict[str, list[int]]:
-        # Cutting a text can make it a token or two longer, and then it is the document that loses them.
-        first, second, cut = (
-            (document, settled, "only_first") if self._order == "document_first" else (settled, document, "only_second")
-        )
-        # A separator inside a text is text: a passage cannot speak for the claim.
-        return dict(
-            self._tokenizer(first, second, truncation=cut, max_length=self.max_tokens, split_special_tokens=True)
-        )
+    def _read_all(
+        self, pairs: Sequence[tuple[str, str]], mode: LongDocument, check: Check
+    ) -> tuple[list[PairRow], list[_Read]]:
+        rows: list[PairRow] = []
+        read: list[_Read] = []
+        for number, (document, settled) in enumerate(pairs):
+            check()
+            of_pair, truncated = self._tokenizer.rows(number, document, settled, mode)
+            rows += of_pair
+            read.append(_Read(len(of_pair), truncated))
+        return rows, read
 
     @torch.inference_mode()
-    def _forward(self, rows: list[dict[str, list[int]]]) -> list[float]:
-        inputs = self._tokenizer.pad(rows, padding=True, return_tensors="pt").to(self._device)
+    def _forward(self, rows: list[PairRow]) -> list[float]:
+        inputs = collate([row.tokens for row in rows], padding=self._padding, side=self._side, device=self._device)
         logits = self._model(**inputs).logits.float()
         chances = torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
         scores: list[float] = chances.tolist()
         return scores
+
+
+def _best(scores: Sequence[float], read: Sequence[_Read]) -> tuple[PairScore, ...]:
+    """The best row of each pair, the first among equals; ``scores`` are the rows', pair after pair."""
+    best: list[PairScore] = []
+    begin = 0
+    for one in read:
+        own = scores[begin : begin + one.rows]
+        begin += one.rows
+        if own:
+            score = max(own)
+            best.append(PairScore(score, len(own), own.index(score), one.truncated))
+        else:
+            best.append(PairScore(0.0, 0, None, one.truncated))
+    return tuple(best)
+
+
+def _always_wanted() -> None:
+    """The check of a call that nobody can leave."""
 
 
 def _positive_label(config: Any) -> int:

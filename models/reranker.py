@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.answer.types import Deadline
+from models.documents import LongDocument
+from serving.answer.types import Deadline, PairScore, Phases, Scored
 
 if TYPE_CHECKING:
     from models.encoder import PairEncoder
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 class Embeds(Protocol):
     """What turns texts into unit vectors of shape (n, dim): an :class:`~models.embedder.Embedder`, here or remote."""
 
-    async def embed(self, texts: Sequence[str], *, deadline: Deadline, query: bool = False) -> NDArray[np.float32]: ...
+    async def measured(
+        self, texts: Sequence[str], *, deadline: Deadline, query: bool = False
+    ) -> tuple[NDArray[np.float32], Phases]:
+        """The vectors, and where the time went."""
+        ...
 
 
 class CrossEncoderReranker:
@@ -28,7 +33,14 @@ class CrossEncoderReranker:
         self.name = encoder.name
 
     async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
-        return await self._encoder.score([(document, query) for document in documents], deadline=deadline)
+        return [pair.score for pair in (await self.read(query, documents, deadline=deadline)).pairs]
+
+    async def read(
+        self, query: str, documents: Sequence[str], *, deadline: Deadline, long_document: LongDocument | None = None
+    ) -> Scored:
+        """:meth:`score` with what was read of each document, and the time it took."""
+        pairs = [(document, query) for document in documents]
+        return await self._encoder.read(pairs, deadline=deadline, long_document=long_document)
 
     async def warm_up(self) -> None:
         await self._encoder.warm_up()
@@ -48,9 +60,19 @@ class EmbeddingReranker:
         self.name = name
 
     async def score(self, query: str, documents: Sequence[str], *, deadline: Deadline) -> list[float]:
+        return [pair.score for pair in (await self.read(query, documents, deadline=deadline)).pairs]
+
+    async def read(
+        self, query: str, documents: Sequence[str], *, deadline: Deadline, long_document: LongDocument | None = None
+    ) -> Scored:
+        """:meth:`score`, and the time it took. All of a document is read whatever its length: its vector is the mean
+        of its pieces'.
+        """
+        del long_document
         if not documents:
-            return []
-        question = await self._embedder.embed([query], deadline=deadline, query=True)
-        passages = await self._embedder.embed(documents, deadline=deadline)
+            return Scored((), Phases())
+        question, first = await self._embedder.measured([query], deadline=deadline, query=True)
+        passages, then = await self._embedder.measured(documents, deadline=deadline)
         # Rounding may take the cosine of equal vectors past 1.
-        return [float(score) for score in (passages @ question[0]).clip(0.0, 1.0)]
+        scores = (passages @ question[0]).clip(0.0, 1.0)
+        return Scored(tuple(PairScore(float(score)) for score in scores), first + then)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from models.encoder import PairEncoder
 from serving.answer.seams import Pair
-from serving.answer.types import Deadline, Reason, Verdict
+from serving.answer.types import Deadline, Reason, Scored, Verdict
 
 
 class PairVerifier:
@@ -23,8 +23,12 @@ class PairVerifier:
         self.name = encoder.name
 
     async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
-        scores = await self._encoder.score([(pair.premise, pair.claim) for pair in pairs], deadline=deadline)
-        return [Verdict(score, self._reason(score)) for score in scores]
+        return (await self.read(pairs, deadline=deadline))[0]
+
+    async def read(self, pairs: Sequence[Pair], *, deadline: Deadline) -> tuple[list[Verdict], Scored]:
+        """:meth:`verify` with what was read of each premise, and the time it took."""
+        scored = await self._encoder.read([(pair.premise, pair.claim) for pair in pairs], deadline=deadline)
+        return [Verdict(pair.score, self._reason(pair.score)) for pair in scored.pairs], scored
 
     async def warm_up(self) -> None:
         await self._encoder.warm_up()

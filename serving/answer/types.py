@@ -209,6 +209,53 @@ class Delta:
     version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Where the time of a call of an encoder went, in seconds: reading tokens, waiting, the passes that held its rows.
+
+    ``tokens`` are those of its rows; ``padded_tokens`` the slots that they filled, with what padded them to the longest
+    row beside them.
+    """
+
+    tokenise_s: float = 0.0
+    queue_s: float = 0.0
+    compute_s: float = 0.0
+    total_s: float = 0.0
+    tokens: int = 0
+    padded_tokens: int = 0
+
+    def __add__(self, later: Phases) -> Phases:
+        """Those of two calls that were made one after the other."""
+        return Phases(
+            tokenise_s=self.tokenise_s + later.tokenise_s,
+            queue_s=self.queue_s + later.queue_s,
+            compute_s=self.compute_s + later.compute_s,
+            total_s=self.total_s + later.total_s,
+            tokens=self.tokens + later.tokens,
+            padded_tokens=self.padded_tokens + later.padded_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """A document's score in [0, 1] beside a claim or query: that of ``best_chunk``, the best of the ``chunks`` pieces
+    that it was read in. ``truncated`` says that some of it was not read. No piece: one of the texts says nothing.
+    """
+
+    score: float
+    chunks: int = 1
+    best_chunk: int | None = 0
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A score for each pair, in order, and where the time went."""
+
+    pairs: tuple[PairScore, ...]
+    phases: Phases
+
+
 Clock = Callable[[], float]
 """Seconds from an arbitrary origin, never going back."""
 

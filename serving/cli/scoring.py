@@ -162,6 +162,8 @@ def _reranker(settings: Settings, embedder: Embedder) -> Iterator[CrossEncoderRe
         batch_tokens=chosen.batch_tokens,
         device=chosen.device,
         memory_share=chosen.gpu_memory_share,
+        dtype=chosen.dtype,
+        long_document=chosen.long_document,
     )
     with closing(CrossEncoderReranker(encoder)) as reranker:
         yield reranker

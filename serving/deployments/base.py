@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ray import serve
 
 from models.weights import name_of
-from serving.answer.types import Deadline
+from serving.answer.types import Deadline, Phases
 from serving.deployments.logs import join_serve_log
+from serving.deployments.phases import PhaseMetrics
 from serving.deployments.replacing import Replaceable, Report
 from serving.settings import DeploymentSettings, EncoderSettings
 
@@ -31,21 +32,36 @@ def encoder_options(chosen: EncoderSettings, deployment: DeploymentSettings) -> 
         "batch_tokens": chosen.batch_tokens,
         "device": chosen.device,
         "memory_share": chosen.gpu_memory_share or deployment.num_gpus or None,
+        "dtype": chosen.dtype,
+        "patience_s": chosen.patience_s,
     }
 
 
 class ModelDeployment:
-    """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started."""
+    """Base of the deployments that run a model. ``calls`` is how often it was asked since the replica started.
+
+    It is healthy while ``_health`` raises nothing: Serve replaces a replica that is not.
+    """
 
     def __init__(self) -> None:
         join_serve_log()
         self._calls = 0
+        self._health: Callable[[], None] = lambda: None
+        self._metrics = PhaseMetrics(type(self).__name__.removesuffix("Deployment").lower())
 
     def _count(self) -> None:
         self._calls += 1
 
+    def _measured(self, phases: Phases) -> None:
+        """Notes where the time of a call went; the overlap reference knows of none."""
+        if phases.total_s:
+            self._metrics.record(phases)
+
     async def calls(self) -> int:
         return self._calls
+
+    async def check_health(self) -> None:
+        self._health()
 
 
 class ReplaceableDeployment(ModelDeployment):

@@ -8,6 +8,7 @@ from ray import serve
 
 from models.catalog import Catalog
 from models.embedder import Embedder
+from serving.answer.types import Phases
 from serving.deployments.base import ModelDeployment, deadline_in, encoder_options
 from serving.settings import Settings
 
@@ -19,14 +20,22 @@ class EmbedderDeployment(ModelDeployment):
         chosen = settings.models.embedder
         self._embedder = Embedder(
             Catalog(settings.home).locate(chosen.model),
-            dtype=chosen.dtype,
             **encoder_options(chosen, settings.deployments.embedder),
         )
+        self._health = self._embedder.health
         await self._embedder.warm_up()
 
     async def embed(self, texts: list[str], *, timeout_s: float, query: bool = False) -> NDArray[np.float32]:
+        return (await self.measured(texts, timeout_s=timeout_s, query=query))[0]
+
+    async def measured(
+        self, texts: list[str], *, timeout_s: float, query: bool = False
+    ) -> tuple[NDArray[np.float32], Phases]:
+        """The vectors, and where the time went."""
         self._count()
-        return await self._embedder.embed(texts, deadline=deadline_in(timeout_s), query=query)
+        vectors, phases = await self._embedder.measured(texts, deadline=deadline_in(timeout_s), query=query)
+        self._measured(phases)
+        return vectors, phases
 
     async def name(self) -> str:
         return self._embedder.name

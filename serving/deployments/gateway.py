@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from ray import serve
 from ray.serve.handle import DeploymentHandle
 
+from serving.answer.direct import CheckedText, Embedded, Reranked
 from serving.answer.errors import AnswerError
 from serving.answer.events import Event, Finished
 from serving.answer.types import Passage
@@ -18,6 +19,7 @@ from serving.deployments.handles import call, stream
 from serving.deployments.logs import adopt, join_serve_log
 from serving.gaps.records import GapPage, GapQuery
 from serving.gateway.answer_log import AnswerLog
+from serving.gateway.backend import LongDocument
 from serving.gateway.http import create_api
 from serving.settings import Settings
 
@@ -46,6 +48,38 @@ class RouterBackend:
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]:
         response = self._router.search.remote(query, limit, timeout_s=timeout_s)
+        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def rerank(
+        self,
+        query: str,
+        documents: list[str],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        long_document: LongDocument | None = None,
+    ) -> Reranked:
+        response = self._router.rerank.remote(
+            query, documents, timeout_s=timeout_s, tenant=tenant, long_document=long_document
+        )
+        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def check(
+        self,
+        text: str,
+        facts: list[Passage],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        threshold: float | None = None,
+    ) -> CheckedText:
+        response = self._router.check.remote(text, facts, timeout_s=timeout_s, tenant=tenant, threshold=threshold)
+        return await call(response, "router", deadline_in(timeout_s + GRACE_S))
+
+    async def embed(
+        self, texts: list[str], *, timeout_s: float, tenant: str | None = None, query: bool = False
+    ) -> Embedded:
+        response = self._router.embed.remote(texts, timeout_s=timeout_s, tenant=tenant, query=query)
         return await call(response, "router", deadline_in(timeout_s + GRACE_S))
 
     async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage:

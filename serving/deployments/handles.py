@@ -19,7 +19,7 @@ from ray.serve.handle import DeploymentHandle, DeploymentResponseGenerator
 
 from serving.answer.errors import AnswerError, DeadlineExceededError, OverloadedError, UnavailableError
 from serving.answer.seams import Generation, Pair
-from serving.answer.types import Deadline, Delta, Passage, Verdict
+from serving.answer.types import Deadline, Delta, Passage, Phases, Scored, Verdict
 
 T = TypeVar("T")
 
@@ -110,6 +110,12 @@ class RemoteEmbedder:
         response = self._handle.embed.remote(list(texts), timeout_s=deadline.remaining(), query=query)
         return await call(response, "embedder", deadline)
 
+    async def measured(
+        self, texts: Sequence[str], *, deadline: Deadline, query: bool = False
+    ) -> tuple[NDArray[np.float32], Phases]:
+        response = self._handle.measured.remote(list(texts), timeout_s=deadline.remaining(), query=query)
+        return await call(response, "embedder", deadline)
+
 
 class RemoteReranker:
     def __init__(self, handle: DeploymentHandle) -> None:
@@ -119,6 +125,14 @@ class RemoteReranker:
         response = self._handle.score.remote(query, list(documents), timeout_s=deadline.remaining())
         return await call(response, "reranker", deadline)
 
+    async def read(
+        self, query: str, documents: Sequence[str], *, deadline: Deadline, long_document: str | None = None
+    ) -> Scored:
+        response = self._handle.read.remote(
+            query, list(documents), timeout_s=deadline.remaining(), long_document=long_document
+        )
+        return await call(response, "reranker", deadline)
+
 
 class RemoteVerifier:
     def __init__(self, handle: DeploymentHandle) -> None:
@@ -126,6 +140,10 @@ class RemoteVerifier:
 
     async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> Sequence[Verdict]:
         response = self._handle.verify.remote(list(pairs), timeout_s=deadline.remaining())
+        return await call(response, "verifier", deadline)
+
+    async def read(self, pairs: Sequence[Pair], *, deadline: Deadline) -> tuple[list[Verdict], Scored]:
+        response = self._handle.read.remote(list(pairs), timeout_s=deadline.remaining())
         return await call(response, "verifier", deadline)
 
 

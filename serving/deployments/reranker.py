@@ -1,4 +1,4 @@
-"""The Reranker deployment: a cross-encoder, or the embedder's cosine where none is configured."""
+"""The Reranker deployment: a cross-encoder, or the Embedder's cosine where there is none."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ray import serve
 from ray.serve.handle import DeploymentHandle
 
 from models.catalog import Catalog
+from models.documents import LongDocument
 from models.reranker import CrossEncoderReranker, EmbeddingReranker
 from models.swapping import Swap
-from serving.answer.types import Scores
+from serving.answer.types import Scored, Scores
 from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in, encoder_name, encoder_options
 from serving.deployments.handles import RemoteEmbedder
 from serving.deployments.replacing import Part, Replaceable
@@ -20,10 +21,11 @@ from serving.settings import Settings
 
 
 class Named(NamedTuple):
-    """A reranker, the name that answers carry for it, and what gives its memory back."""
+    """A reranker, the name that answers carry for it, what raises when it is not healthy, what gives back memory."""
 
     reranker: CrossEncoderReranker | EmbeddingReranker
     name: str
+    health: Callable[[], None]
     close: Callable[[], None]
 
 
@@ -32,10 +34,13 @@ def cross_encoder(settings: Settings, reference: str) -> Named:
     # The embedding reranker needs no torch here: it is loaded only for a cross-encoder.
     from models.encoder import PairEncoder
 
+    chosen = settings.models.reranker
     folder = Catalog(settings.home).locate(reference)
-    options = encoder_options(settings.models.reranker, settings.deployments.reranker)
-    reranker = CrossEncoderReranker(PairEncoder(folder, order="settled_first", **options))
-    return Named(reranker, encoder_name(reference, folder, reranker.name), reranker.close)
+    options = encoder_options(chosen, settings.deployments.reranker)
+    encoder = PairEncoder(folder, order="settled_first", long_document=chosen.long_document, **options)
+    return Named(
+        CrossEncoderReranker(encoder), encoder_name(reference, folder, encoder.name), encoder.health, encoder.close
+    )
 
 
 @serve.deployment(name="Reranker")
@@ -61,17 +66,37 @@ class RerankerDeployment(ReplaceableDeployment):
         """The reranker, once it has answered."""
         if reference is None:
             name = await self._embedder.name.remote()
-            new = Named(EmbeddingReranker(RemoteEmbedder(self._embedder), name), name, lambda: None)
+            new = Named(EmbeddingReranker(RemoteEmbedder(self._embedder), name), name, lambda: None, lambda: None)
         else:
             new = await asyncio.to_thread(cross_encoder, self._settings, reference)
+        if isinstance(new.reranker, CrossEncoderReranker):
+            await new.reranker.warm_up()
         await new.reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))
         return new
 
     async def score(self, query: str, documents: list[str], *, timeout_s: float) -> Scores:
+        scored, name = await self._read(query, documents, timeout_s, None)
+        return Scores((pair.score for pair in scored.pairs), name)
+
+    async def read(
+        self, query: str, documents: list[str], *, timeout_s: float, long_document: LongDocument | None = None
+    ) -> Scored:
+        """The scores, with what was read of each document and where the time went. ``long_document``: as set."""
+        scored, _ = await self._read(query, documents, timeout_s, long_document)
+        return scored
+
+    async def _read(
+        self, query: str, documents: list[str], timeout_s: float, long_document: LongDocument | None
+    ) -> tuple[Scored, str]:
         self._count()
+        deadline = deadline_in(timeout_s)
         async with self._current.use() as current:
-            scores = await current.reranker.score(query, documents, deadline=deadline_in(timeout_s))
-            return Scores(scores, current.name)
+            scored = await current.reranker.read(query, documents, deadline=deadline, long_document=long_document)
+        self._measured(scored.phases)
+        return scored, current.name
+
+    async def check_health(self) -> None:
+        self._current.current.health()
 
     async def name(self) -> str:
         return self._current.current.name

@@ -18,6 +18,7 @@ from models.catalog import Catalog
 from models.language import NgramLanguage
 from models.tokens import EstimatingCounter, TokenizerCounter
 from serving.answer.declining import LANGUAGES
+from serving.answer.direct import CheckedText, Embedded, Reranked
 from serving.answer.engine import Engine
 from serving.answer.errors import InvalidQuestionError, UnavailableError
 from serving.answer.escalation import EscalationMonitor
@@ -30,6 +31,7 @@ from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in, replica_name
 from serving.deployments.classifier import ReplaceableClassifier
+from serving.deployments.direct import DirectCalls
 from serving.deployments.gaps import Gaps
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
 from serving.deployments.logs import join_serve_log
@@ -67,6 +69,12 @@ def parts_of(
     return parts, counter
 
 
+def _shares(settings: Settings) -> dict[Kind, Budget]:
+    """What one tenant may hold of each kind that has such a limit."""
+    share = settings.gate.direct_per_tenant
+    return {} if share is None else {Kind.DIRECT: Budget(**share.model_dump())}
+
+
 @serve.deployment(name="Router")
 class RouterDeployment:
     async def __init__(self, settings: Settings, **handles: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
@@ -80,7 +88,9 @@ class RouterDeployment:
         self._gate = Gate(
             {kind: Budget(**getattr(gate, kind.value).model_dump()) for kind in Kind},
             time.monotonic,
+            tenants=_shares(settings),
         )
+        self._direct = DirectCalls(handles, self._gate, wait_s=gate.wait_s)
         self._monitor = EscalationMonitor(
             time.monotonic, window_s=gate.escalation_window_s, alarm_above=gate.escalation_alarm
         )
@@ -136,6 +146,39 @@ class RouterDeployment:
         wait_s = min(self._settings.gate.wait_s, deadline.remaining())
         async with self._gate.permit(Kind.SEARCH, tokens=0, wait_s=wait_s):
             return list(await self._parts.retriever.lexical(query, limit, deadline=deadline))
+
+    async def rerank(
+        self,
+        query: str,
+        documents: list[str],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        long_document: str | None = None,
+    ) -> Reranked:
+        """A score for each document, inside a permit of kind ``direct``; so are the next two."""
+        deadline = deadline_in(timeout_s)
+        return await self._direct.rerank(
+            query, documents, long_document=long_document, tenant=tenant, deadline=deadline
+        )
+
+    async def check(
+        self,
+        text: str,
+        facts: list[Passage],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        threshold: float | None = None,
+    ) -> CheckedText:
+        """Which sentences of a text the facts prove. ``threshold`` is the least score of a citation; as set."""
+        floor = self._settings.answer.confidence_floor if threshold is None else threshold
+        return await self._direct.check(text, facts, floor=floor, tenant=tenant, deadline=deadline_in(timeout_s))
+
+    async def embed(
+        self, texts: list[str], *, timeout_s: float, tenant: str | None = None, query: bool = False
+    ) -> Embedded:
+        return await self._direct.embed(texts, query=query, tenant=tenant, deadline=deadline_in(timeout_s))
 
     async def gaps(self, query: GapQuery) -> GapPage:
         """One page of the knowledge gaps."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from ray import serve
 
@@ -13,17 +13,27 @@ from models.catalog import Catalog
 from models.swapping import Swap
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
-from serving.answer.types import Verdict
+from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
 from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in, encoder_name, encoder_options
 from serving.deployments.replacing import Part, Replaceable
 from serving.settings import Settings
 
 
+@runtime_checkable
+class ReadsPairs(Protocol):
+    """A verifier that can say what it read of each premise."""
+
+    async def read(self, pairs: Sequence[Pair], *, deadline: Deadline) -> tuple[list[Verdict], Scored]: ...
+
+    async def warm_up(self) -> None: ...
+
+
 class Named(NamedTuple):
-    """A verifier, the name that answers carry for it, and what gives its memory back."""
+    """A verifier, the name that answers carry for it, what raises when it is not healthy, what gives back memory."""
 
     verifier: Verifier
     name: str
+    health: Callable[[], None]
     close: Callable[[], None]
 
 
@@ -34,16 +44,16 @@ def made(settings: Settings, reference: str | None) -> Named:
     """
     chosen = settings.models.verifier
     if reference is None:
-        return Named(OverlapVerifier(chosen.threshold), f"overlap@{chosen.threshold:g}", lambda: None)
+        return Named(OverlapVerifier(chosen.threshold), f"overlap@{chosen.threshold:g}", lambda: None, lambda: None)
     # The overlap reference needs no torch: it is loaded only for a model.
     from models.encoder import PairEncoder
     from models.verifier import PairVerifier
 
     folder = Catalog(settings.home).locate(reference)
     options = encoder_options(chosen, settings.deployments.verifier)
-    encoder = PairEncoder(folder, order="document_first", **options)
+    encoder = PairEncoder(folder, order="document_first", long_document=chosen.long_document, **options)
     verifier = PairVerifier(encoder, threshold=chosen.threshold)
-    return Named(verifier, encoder_name(reference, folder, encoder.name), verifier.close)
+    return Named(verifier, encoder_name(reference, folder, encoder.name), encoder.health, verifier.close)
 
 
 @serve.deployment(name="Verifier")
@@ -66,14 +76,32 @@ class VerifierDeployment(ReplaceableDeployment):
     async def _ready(self, reference: str | None) -> Named:
         """The verifier, once it has answered."""
         new = await asyncio.to_thread(made, self._settings, reference)
+        if isinstance(new.verifier, ReadsPairs):
+            await new.verifier.warm_up()
         await new.verifier.verify([Pair("A text.", "A claim.")], deadline=deadline_in(WARM_UP_S))
         return new
 
     async def verify(self, pairs: list[Pair], *, timeout_s: float) -> list[Verdict]:
+        return (await self.read(pairs, timeout_s=timeout_s))[0]
+
+    async def read(self, pairs: list[Pair], *, timeout_s: float) -> tuple[list[Verdict], Scored]:
+        """The verdicts, with what was read of each premise and where the time went."""
         self._count()
+        deadline = deadline_in(timeout_s)
         async with self._current.use() as current:
-            verdicts = await current.verifier.verify(pairs, deadline=deadline_in(timeout_s))
-            return [replace(verdict, version=current.name) for verdict in verdicts]
+            verdicts, scored = await _read(current.verifier, pairs, deadline)
+        self._measured(scored.phases)
+        return [replace(verdict, version=current.name) for verdict in verdicts], scored
+
+    async def check_health(self) -> None:
+        self._current.current.health()
 
     async def name(self) -> str:
         return self._current.current.name
+
+
+async def _read(verifier: Verifier, pairs: Sequence[Pair], deadline: Deadline) -> tuple[list[Verdict], Scored]:
+    if isinstance(verifier, ReadsPairs):
+        return await verifier.read(pairs, deadline=deadline)
+    verdicts = list(await verifier.verify(pairs, deadline=deadline))
+    return verdicts, Scored(tuple(PairScore(verdict.score) for verdict in verdicts), Phases())

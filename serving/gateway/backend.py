@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from serving.answer.direct import CheckedText, Embedded, Reranked
 from serving.answer.events import Event
 from serving.answer.types import Passage
 from serving.answer.wire import Answer
 from serving.gaps.records import GapPage, GapQuery
 
 MAX_TIMEOUT_S = 600.0
+
+LongDocument = Literal["chunk_max", "truncate", "error"]
+"""What becomes of a document that a model cannot read at once: read in pieces, cut and said to be, or refused."""
 
 
 class Backend(Protocol):
@@ -24,6 +28,32 @@ class Backend(Protocol):
         ...
 
     async def search(self, query: str, limit: int, *, timeout_s: float) -> list[Passage]: ...
+
+    async def rerank(
+        self,
+        query: str,
+        documents: list[str],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        long_document: LongDocument | None = None,
+    ) -> Reranked:
+        """``tenant`` is whose share of the budget the call takes; so in the next two."""
+        ...
+
+    async def check(
+        self,
+        text: str,
+        facts: list[Passage],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        threshold: float | None = None,
+    ) -> CheckedText: ...
+
+    async def embed(
+        self, texts: list[str], *, timeout_s: float, tenant: str | None = None, query: bool = False
+    ) -> Embedded: ...
 
     async def gaps(self, query: GapQuery, *, timeout_s: float) -> GapPage: ...
 

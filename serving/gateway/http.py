@@ -1,4 +1,4 @@
-"""The HTTP API: answers, search, knowledge gaps, health. It knows a backend and not what it is."""
+"""The HTTP API: answers, search, models on their own, knowledge gaps, health. It knows a backend and not what it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from serving.gateway.bodies import BodyLimit, JsonRoute
 from serving.gateway.errors import Shield, install_error_handlers
 from serving.gateway.identity import Identity
 from serving.gateway.openapi import DESCRIPTION, TAGS, DescribedApi
-from serving.gateway.routes import answer, gaps, health, search
+from serving.gateway.routes import answer, check, embeddings, gaps, health, rerank, search
 
 __all__ = ["Backend", "create_api"]
 
@@ -48,6 +48,6 @@ def create_api(
     api.add_middleware(Shield)
     api.add_middleware(AccessLog, questions=log_questions)
     api.add_middleware(Identity, identified=identified)
-    for routes in (answer, search, gaps, health):
+    for routes in (answer, search, rerank, check, embeddings, gaps, health):
         routes.add(api, backend, limits)
     return api

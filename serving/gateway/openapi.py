@@ -27,6 +27,7 @@ characters, else a new one.
 TAGS = [
     {"name": "answers", "description": "Proven, cited answers."},
     {"name": "search", "description": "Passages, without any model."},
+    {"name": "models", "description": "Rerank, check and embed: the models of an answer, called on their own."},
     {"name": "gaps", "description": "Questions that were declined: what the corpus should be able to answer."},
     {"name": "health", "description": "For probes."},
 ]
@@ -128,7 +129,8 @@ def _show(operation: dict[str, Any], shown: Shown) -> None:
         }
     for status, values in shown.responses.items():
         operation["responses"][str(status)]["content"]["application/json"]["examples"] = {
-            name: {"summary": name, "value": value.model_dump(mode="json")} for name, value in values.items()
+            name: {"summary": name, "value": value.model_dump(mode="json", by_alias=True)}
+            for name, value in values.items()
         }
 
 

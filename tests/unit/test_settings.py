@@ -293,6 +293,10 @@ def another(key: str, value: Any) -> Any:
     named = {
         "models.synthesizer.dtype": "bfloat16",
         "models.embedder.dtype": "bfloat16",
+        "models.reranker.dtype": "bfloat16",
+        "models.verifier.dtype": "bfloat16",
+        "models.reranker.long_document": "truncate",
+        "models.verifier.long_document": "truncate",
         "models.verifier.kind": "pair",
         "models.reranker.kind": "cross_encoder",
         "models.synthesizer.kind": "openai",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,34 +14,10 @@ from hypothesis import strategies as st
 from serving.answer.drain import DrainMeter
 from serving.answer.errors import OverloadedError
 from serving.answer.gate import Attempt, Budget, Gate, Kind, Load, Permit, WhenAgenticIsSpent, attempts
+from tests.virtual_time import run
 
 IDLE = Load(0, 0, 0)
 EASY = Budget(concurrency=4, tokens=1000, queue=4)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock jumps to the next timer whenever there is nothing else to do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = 0.0
-        selector: Any = self._selector  # type: ignore[attr-defined]
-        select = selector.select
-
-        def jump(timeout: float | None = None) -> Any:
-            if timeout is not None and timeout > 0:
-                self.now += timeout
-            return select(0 if timeout is not None else None)
-
-        selector.select = jump
-
-    def time(self) -> float:
-        return self.now
-
-
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        runner.run(asyncio.wait_for(main(), timeout=1e6))
 
 
 def gate(**budgets: Budget) -> Gate:

@@ -11,16 +11,27 @@ import numpy as np
 import pytest
 
 from models.tokens import EstimatingCounter
-from serving.answer.errors import DeadlineExceededError, InvalidQuestionError, UnavailableError
+from serving.answer.errors import DeadlineExceededError, InvalidQuestionError, OverloadedError, UnavailableError
 from serving.answer.gate import Kind
 from serving.answer.seams import english
-from serving.answer.types import Deadline, DeclineReason, Delta, Reason, Route, Routing, Verdict
+from serving.answer.types import (
+    Deadline,
+    DeclineReason,
+    Delta,
+    PairScore,
+    Phases,
+    Reason,
+    Route,
+    Routing,
+    Scored,
+    Verdict,
+)
 from serving.deployments import router as module
 from serving.deployments.router import RouterDeployment
 from serving.gaps.errors import GapsDisabledError
 from serving.gaps.records import GapQuery
 from serving.gaps.settings import GapsSettings
-from serving.settings import Settings, parse
+from serving.settings import BudgetSettings, GateSettings, Settings, parse
 from tests.unit.gateway.fakes import PASSAGE, answered, events_of
 
 
@@ -39,6 +50,8 @@ class FakePart:
 
     RESULTS: dict[str, Any] = {  # noqa: RUF012 - read only
         "embed": np.zeros((1, 2), np.float32),
+        "measured": (np.array([[0.6, 0.8]], np.float32), Phases(tokens=3)),
+        "read": Scored((PairScore(0.5),), Phases(tokens=7)),
         "score": [0.5],
         "verify": [Verdict(1.0, Reason.ENTAILED)],
         "lexical": [PASSAGE],
@@ -159,6 +172,23 @@ async def test_search_needs_no_model_to_be_ready(parts: dict[str, FakePart]) -> 
     with pytest.raises(InvalidQuestionError):
         await router.search("  ", 1, timeout_s=5.0)
     router._warming.cancel()
+
+
+async def test_models_are_called_on_their_own_inside_a_permit(parts: dict[str, FakePart]) -> None:
+    share = BudgetSettings(concurrency=1, tokens=40, queue=0)
+    router = await started(parts, Settings(gate=GateSettings(direct_per_tenant=share)))
+    reranked = await router.rerank("chain", ["a text"], timeout_s=5.0, tenant="shop")
+    assert (reranked.scored.pairs, reranked.model) == ((PairScore(0.5),), "a part")
+    assert (await router.embed(["a text"], timeout_s=5.0, tenant="shop")).dimension == 2
+    [claim] = (await router.check("A chain is long.", [], timeout_s=5.0, tenant="shop")).claims
+    assert claim.reason is Reason.UNCITED
+    with pytest.raises(OverloadedError, match="tenant's direct budget of 40"):
+        await router.rerank("chain", ["a text" * 50], timeout_s=5.0, tenant="shop")
+    parts["reranker"].failing.add("read")
+    with pytest.raises(UnavailableError):
+        await router.rerank("chain", ["a text"], timeout_s=5.0)
+    assert router._gate.load(Kind.DIRECT).held == 0
+    await destroy(router)
 
 
 async def test_a_declined_question_is_kept_in_the_backlog(parts: dict[str, FakePart]) -> None:

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import struct
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from typing import Any
 
+from serving.answer.checking import check_text
+from serving.answer.direct import CheckedText, Embedded, Reranked
 from serving.answer.events import Event, Finished, Found, Proven, Routed, Withheld
-from serving.answer.types import Citation, DeclineReason, Outcome, Passage, Reason, Route
+from serving.answer.reference import OverlapVerifier
+from serving.answer.types import (
+    Citation,
+    Deadline,
+    DeclineReason,
+    Outcome,
+    PairScore,
+    Passage,
+    Phases,
+    Reason,
+    Route,
+    Scored,
+)
 from serving.answer.wire import (
     Answer,
     CitationOut,
@@ -26,6 +43,7 @@ from serving.answer.wire import (
 )
 from serving.gaps.records import GapPage, GapQuery
 
+PHASES = Phases(tokenise_s=0.0012, queue_s=0.25, compute_s=0.03, total_s=0.2812, tokens=90, padded_tokens=96)
 TEXT = "Chain makes one iterator of many."
 PASSAGE = Passage(
     id="p1",
@@ -115,6 +133,8 @@ class FakeBackend:
     searched: list[tuple[str, int, float]] = field(default_factory=list)
     gaps_are: GapPage = field(default_factory=lambda: GapPage(gaps=(), next_cursor=None))
     gap_queries: list[GapQuery] = field(default_factory=list)
+    direct: list[tuple[Any, ...]] = field(default_factory=list)
+    phases: Phases = PHASES
 
     async def answer(self, question: str, *, request_id: str, timeout_s: float) -> Answer:
         self.asked.append((question, request_id, timeout_s))
@@ -136,6 +156,48 @@ class FakeBackend:
         self.gap_queries.append(query)
         await self._fail()
         return self.gaps_are
+
+    async def rerank(
+        self,
+        query: str,
+        documents: list[str],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        long_document: str | None = None,
+    ) -> Reranked:
+        """A document scores by its length; every fifth was cut."""
+        self.direct.append(("rerank", query, documents, timeout_s, tenant, long_document))
+        await self._fail()
+        pairs = tuple(
+            PairScore(1 - 1 / (1 + len(text)), 1 + len(text) // 50, len(text) // 50, truncated=number % 5 == 4)
+            for number, text in enumerate(documents)
+        )
+        return Reranked(Scored(pairs, self.phases), "fake@1")
+
+    async def check(
+        self,
+        text: str,
+        facts: list[Passage],
+        *,
+        timeout_s: float,
+        tenant: str | None = None,
+        threshold: float | None = None,
+    ) -> CheckedText:
+        """By counting words, as a model that read each pair in one piece."""
+        self.direct.append(("check", text, facts, timeout_s, tenant, threshold))
+        await self._fail()
+        deadline = Deadline.after(timeout_s, time.monotonic)
+        floor = 0.5 if threshold is None else threshold
+        checked = await check_text(text, facts, verifier=OverlapVerifier(), floor=floor, deadline=deadline)
+        return CheckedText(checked.claims, checked.pairs, checked.pairs, False, self.phases, "overlap")
+
+    async def embed(
+        self, texts: list[str], *, timeout_s: float, tenant: str | None = None, query: bool = False
+    ) -> Embedded:
+        self.direct.append(("embed", texts, timeout_s, tenant, query))
+        await self._fail()
+        return Embedded(tuple(struct.pack("<2f", 0.6, 0.8) for _ in texts), 2, self.phases, "fake@1")
 
     async def ready(self) -> dict[str, bool]:
         await self._fail()

@@ -14,8 +14,12 @@ from serving.answer.wire import Answer
 from serving.gateway import examples
 from serving.gateway.errors import ErrorOut
 from serving.gateway.openapi import GET_ERRORS, POST_ERRORS
+from serving.gateway.phases import DESCRIBED as PHASE_HEADERS
 from serving.gateway.routes.answer import AnswerRequest
+from serving.gateway.routes.check import CheckRequest, CheckResponse
+from serving.gateway.routes.embeddings import EmbeddingsRequest, EmbeddingsResponse
 from serving.gateway.routes.health import Health, Readiness
+from serving.gateway.routes.rerank import RerankRequest, RerankResponse
 from serving.gateway.routes.search import SearchRequest, SearchResponse
 from serving.gateway.stream_events import KINDS
 
@@ -41,7 +45,10 @@ def examples_of(content: Json) -> list[Any]:
 
 def test_each_operation_has_a_name_a_tag_and_words(document: Json) -> None:
     found = operations(document)
-    assert set(found) == {"answer", "search", "gaps", "health", "readiness"}
+    assert set(found) == {
+        *("answer", "search", "gaps", "health", "readiness"),
+        *("rerank", "rerank_v2", "rerank_bare", "check", "embeddings"),
+    }
     tags = {tag["name"] for tag in document["tags"]}
     for operation in found.values():
         assert operation["summary"]
@@ -51,7 +58,8 @@ def test_each_operation_has_a_name_a_tag_and_words(document: Json) -> None:
 
 def test_each_operation_says_how_it_can_fail(document: Json) -> None:
     found = operations(document)
-    for name, statuses in {"answer": POST_ERRORS, "search": POST_ERRORS, "health": GET_ERRORS}.items():
+    posts = dict.fromkeys(("answer", "search", "rerank", "rerank_v2", "check", "embeddings"), POST_ERRORS)
+    for name, statuses in {**posts, "health": GET_ERRORS}.items():
         for status in statuses:
             assert found[name]["responses"][str(status)] == {"$ref": f"#/components/responses/Error{status}"}
         assert set(found[name]["responses"]) == {"200", *map(str, statuses)}
@@ -76,7 +84,9 @@ def test_headers_are_described(document: Json) -> None:
                 document["components"]["responses"][response["$ref"].split("/")[-1]] if "$ref" in response else response
             )
             assert "x-request-id" in described["headers"]
-    for name in ("answer", "search"):
+    for name in ("rerank", "check", "embeddings"):
+        assert set(PHASE_HEADERS) <= set(operations(document)[name]["responses"]["200"]["headers"])
+    for name in ("answer", "search", "rerank", "check", "embeddings"):
         names = {parameter.get("name") for parameter in operations(document)[name]["parameters"]}
         assert "x-request-timeout-seconds" in names
     assert "retry-after" in document["components"]["responses"]["Error429"]["headers"]
@@ -105,6 +115,9 @@ def test_references_lead_somewhere(document: Json) -> None:
     [
         ("answer", AnswerRequest, Answer),
         ("search", SearchRequest, SearchResponse),
+        ("rerank", RerankRequest, RerankResponse),
+        ("check", CheckRequest, CheckResponse),
+        ("embeddings", EmbeddingsRequest, EmbeddingsResponse),
         ("health", None, Health),
         ("readiness", None, Readiness),
     ],
@@ -118,7 +131,7 @@ def test_examples_are_what_they_say(document: Json, name: str, request_kind: Any
     answers = examples_of(operation["responses"]["200"]["content"])
     assert answers
     for value in answers:
-        assert TypeAdapter(response_kind).validate_python(value).model_dump(mode="json") == value
+        assert TypeAdapter(response_kind).validate_python(value).model_dump(mode="json", by_alias=True) == value
 
 
 def test_a_stream_is_described_event_by_event(document: Json) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from finetune.citation import job as citation
 from finetune.citation.settings import CitationSettings
 from finetune.judging import Judgement
+from finetune.pairs import job as pairs
+from finetune.pairs.settings import PairSettings
 from finetune.run import Run
 from finetune.settings import JobSettings
 
@@ -29,6 +31,12 @@ class Job:
     judge: Callable[[Any, Path | None, Path], Judgement] | None = None
 
 
+_PAIRS = Job(PairSettings, pairs.PairInputs, pairs.preview, pairs.train)
+
 JOBS: Mapping[str, Job] = {
     "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),
+    "encoder": _PAIRS,
+    "relevance": _PAIRS,
+    "reranker": _PAIRS,
+    "verifier": _PAIRS,
 }

@@ -11,6 +11,7 @@ from finetune.citation import job as citation
 from finetune.citation.settings import CitationSettings
 from finetune.judging import Judgement
 from finetune.pairs import job as pairs
+from finetune.pairs import judge as pairs_judge
 from finetune.pairs.settings import PairSettings
 from finetune.run import Run
 from finetune.settings import JobSettings
@@ -31,7 +32,7 @@ class Job:
     judge: Callable[[Any, Path | None, Path], Judgement] | None = None
 
 
-_PAIRS = Job(PairSettings, pairs.PairInputs, pairs.preview, pairs.train)
+_PAIRS = Job(PairSettings, pairs.PairInputs, pairs.preview, pairs.train, pairs_judge.judge)
 
 JOBS: Mapping[str, Job] = {
     "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),

@@ -6,6 +6,7 @@ fit the window beside it is split into pieces, and the pair's score is that of i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,18 +68,13 @@ class PairEncoder:
         self._device = choose(device, memory_share)
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-            )
         except (OSError, ValueError) as error:
-            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+            raise ModelUnusableError(f"{folder} has no tokenizer that loads: {error}") from error
         if not self._tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."
             )
-        self._model = model.eval().to(self._device)
-        self._positive = _positive_label(self._model.config)
-        self.max_tokens = min(limit for limit in (_window(self._model.config, self._tokenizer), max_tokens) if limit)
+        self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
         self._specials = self._tokenizer.num_special_tokens_to_add(pair=True)
         self._thread = DeviceThread(folder.name, threads=threads)
 
@@ -98,13 +94,13 @@ class PairEncoder:
         for number, (document, settled) in enumerate(pairs):
             check()
             rows += self._rows(number, document, settled)
-        scores = [0.0] * len(pairs)
+        scores = [-math.inf] * len(pairs)
         for batch in batches([row.length for row in rows], self._batch_tokens):
             check()
             for index, score in zip(batch, self._forward([rows[i].tokens for i in batch]), strict=True):
                 number = rows[index].pair
                 scores[number] = max(scores[number], score)
-        return scores
+        return self._settled(pairs, scores)
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
@@ -122,6 +118,23 @@ class PairEncoder:
 
     def close(self) -> None:
         self._thread.close()
+
+    def _load(self, folder: Path) -> int:
+        """Loads the model, and returns its window in tokens."""
+        try:
+            model: Any = AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+            )
+        except (OSError, ValueError) as error:
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+        self._model = model.eval().to(self._device)
+        self._positive = _positive_label(self._model.config)
+        return _window(self._model.config, self._tokenizer)
+
+    def _settled(self, pairs: Sequence[tuple[str, str]], scores: list[float]) -> list[float]:
+        """The scores of pairs from those of their best pieces."""
+        del pairs
+        return scores
 
     def _rows(self, number: int, document: str, settled: str) -> list[_Row]:
         document, settled = readable(document), readable(settled)

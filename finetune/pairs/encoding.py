@@ -32,10 +32,15 @@ class Encoded:
 def encoded(groups: Sequence[Group], tokenizer: Any, tasks: Sequence[str], window: int) -> Iterator[Encoded]:
     """The groups that are left when rows are left out whose settled text would fill most of the window."""
     for group in groups:
-        fitting = [row for row in group.rows if len(tokenizer.tokenize(row.settled)) <= window * _SETTLED_SHARE]
+        fitting = [row for row in group.rows if _fits(row.settled, tokenizer, int(window * _SETTLED_SHARE))]
         rows = tuple(encode(tokenizer, row.settled, row.document, window) for row in fitting)
         if rows:
             yield Encoded(tasks.index(group.task), rows, tuple(row.label for row in fitting))
+
+
+def _fits(settled: str, tokenizer: Any, most: int) -> bool:
+    # No token is shorter than a character.
+    return len(settled) <= most or len(tokenizer.tokenize(settled)) <= most
 
 
 def collate(batch: Sequence[Encoded], *, padding: int) -> dict[str, torch.Tensor]:

@@ -35,8 +35,10 @@ class HeldOut(Strict):
     ranked_dev: tuple[str, ...] = ()
     ranked_test: tuple[str, ...] = ()
     questions_dev: tuple[str, ...] = ()
-    most: Count = 1000
-    """Claims of a file that are judged, the first ones; queries of a ranked file: a quarter of that."""
+    most: Count = 600
+    """Claims of a file that are judged, drawn from it."""
+    most_queries: Count = 500
+    """The same, of queries of a ranked file."""
 
 
 class PairSettings(JobSettings):

@@ -112,6 +112,10 @@ class PairEncoder:
             )
         return split(document, self._plain(document)["offset_mapping"], room)
 
+    def beside(self, head: str) -> PairEncoder | None:
+        """An encoder for another head of the same weights, on the same thread; None where there are no heads."""
+        del head
+
     async def warm_up(self) -> None:
         """Runs one row of the full window, so that the first real pair finds everything allocated."""
         await self.score([("word " * self.max_tokens, "word")])

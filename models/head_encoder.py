@@ -30,7 +30,7 @@ class HeadEncoder(PairEncoder):
             held = ", ".join(config.tasks) if config else "none"
             raise ModelUnusableError(f"{folder} holds no head {head!r}; its heads: {held}.")
         self._config, self._base = config, base
-        self._point_at(head)
+        self.turn_to(head)
         super().__init__(folder, order="settled_first", threads=threads, **options)
         on_cpu = self._device.type == "cpu"
         self._bfloat16 = on_cpu and resolve_dtype("auto", flags=cpu_flags()) == "bfloat16"
@@ -39,10 +39,11 @@ class HeadEncoder(PairEncoder):
         if head not in self._config.tasks:
             return None
         other = copy.copy(self)
-        other._point_at(head)
+        other.turn_to(head)
         return other
 
-    def _point_at(self, head: str) -> None:
+    def turn_to(self, head: str) -> None:
+        """Scores with another head from now on."""
         self._task = self._config.tasks.index(head)
         self._calibration = self._config.calibration.get(head, Calibration())
 
@@ -85,7 +86,8 @@ def open_pairs(
     folder: Path, *, order: Order, head: str, base: Path | None, threads: int, **options: Any
 ) -> PairEncoder:
     """What scores pairs with the model in ``folder``: its head ``head`` over ``base`` when it stands on one, else the
-    sequence classifier that it is, which reads a pair in ``order``. ``options`` are those of :class:`PairEncoder`."""
+    sequence classifier that it is, which reads a pair in ``order``. ``options`` are those of :class:`PairEncoder`.
+    """
     if base is not None:
         return HeadEncoder(folder, base=base, head=head, threads=threads, **options)
     return PairEncoder(folder, order=order, threads=threads, **options)

@@ -14,7 +14,8 @@ KIND = "pair_heads"
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """Makes a logit a probability: the sigmoid of ``scale * logit + bias``, plus ``weights`` times what
-    :func:`models.features.features` says of the pair."""
+    :func:`models.features.features` says of the pair.
+    """
 
     scale: float = 1.0
     bias: float = 0.0

@@ -43,7 +43,7 @@ class PairHeads(nn.Module):
         )
         for name in ("word_embeddings", "position_embeddings"):
             for parameter in getattr(self.encoder.embeddings, name).parameters():
-                parameter.requires_grad_(False)  # noqa: FBT003 (torch's own signature)
+                parameter.requires_grad_(False)
 
     def forward(
         self,
@@ -102,7 +102,8 @@ def pad(rows: Sequence[Mapping[str, Sequence[int]]], padding: int) -> dict[str, 
 
 def fresh(base: Path, tasks: Sequence[str], width: int) -> PairHeads:
     """New heads on the encoder in ``base``, which is to be trained. Without dropout: it is slow on a CPU, and what is
-    seen once is not learned by heart."""
+    seen once is not learned by heart.
+    """
     return PairHeads(_encoder(base), tasks, width)
 
 

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-
 from label_faults import FAULTS
 
 from finetune.pairs import swaps

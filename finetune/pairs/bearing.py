@@ -6,12 +6,12 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
+from finetune.data import CorpusRow
 from finetune.pairs.falsifying import falsified
 from finetune.pairs.groups import RELEVANCE, Group, Row, sentences
 from finetune.pairs.ranking import nearest
 from serving.answer.prompt import premise
 from serving.answer.types import Passage
-from finetune.data import CorpusRow
 from serving.evaluation.rows import QaRow, RerankRow
 
 _PASSED_OVER = 0.5
@@ -60,7 +60,9 @@ def from_ranked(rows: Sequence[RerankRow], rng: random.Random) -> Iterator[Group
             continue
         other = rng.choice(wrong)
         made = [
-            Row(_put(passage.title, nearest(sentences(passage.text), row.query)[0], rng), row.query, passage is right[0])
+            Row(
+                _put(passage.title, nearest(sentences(passage.text), row.query)[0], rng), row.query, passage is right[0]
+            )
             for passage in (right[0], other)
         ]
         yield Group(RELEVANCE, tuple(made), "queries")

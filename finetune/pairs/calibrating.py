@@ -114,7 +114,8 @@ def fit(given: Floats, counted: Floats, labels: NDArray[np.bool_], weights: Floa
 
 def precise(sets: Sequence[str], scores: Floats, labels: NDArray[np.bool_]) -> float:
     """The lowest threshold from 0.5 on whose precision, on average over the sets, is :data:`PRECISION`; the most
-    precise one that still passes :data:`LEAST_RECALL` of what is supported where none is."""
+    precise one that still passes :data:`LEAST_RECALL` of what is supported where none is.
+    """
     best, most = 0.5, 0.0
     for threshold in np.arange(0.5, 0.99, 0.01):
         passed = scores >= threshold
@@ -131,5 +132,3 @@ def precision(sets: Sequence[str], passed: NDArray[np.bool_], labels: NDArray[np
     named = np.array(sets)
     shares = [labels[chosen].mean() for name in sorted(set(sets)) if (chosen := passed & (named == name)).any()]
     return float(np.mean(shares)) if shares else float("nan")
-
-

@@ -35,7 +35,7 @@ def from_passages(
     passages: Sequence[Passage], wanted: int, words: int, rng: random.Random, kind: str
 ) -> Iterator[Group]:
     """Up to ``wanted`` groups of claims over the surroundings of a sentence: true, nearly true, true elsewhere."""
-    names_elsewhere = strangers(passages, rng)
+    maker = _Maker(strangers(passages, rng), words, rng)
     order = rng.sample(passages, len(passages))
     made = 0
     for number, passage in enumerate(order):
@@ -43,42 +43,46 @@ def from_passages(
         at = [place for place, sentence in enumerate(told) if is_statement(sentence)]
         if not at or made >= wanted:
             continue
-        group = _over(passage, told, rng.choice(at), order[number - 1], names_elsewhere, words, rng)
+        group = maker.over(passage, told, rng.choice(at), order[number - 1])
         if len(group) > 1:
             made += 1
             yield Group(VERIFIER, tuple(group), kind)
 
 
-def _over(
-    passage: Passage,
-    told: Sequence[str],
-    at: int,
-    other: Passage,
-    elsewhere: Sequence[str],
-    words: int,
-    rng: random.Random,
-) -> list[Row]:
-    room = rng.randint(20, words)
-    near = around(told, at, room, rng)
-    document = _document(passage, near)
-    text = " ".join(near)
-    claim = paraphrase(told[at], passage.title, rng)
-    rows = [Row(document, claim, label=True)]
-    changed = falsified(claim if rng.random() < 0.7 else told[at], text, elsewhere, rng, 2)
-    rows += [Row(document, false, label=False) for false, _ in changed]
-    drawn = rng.random()
-    if drawn < 0.3:
-        # The same claim where its sentence is missing.
-        left = [sentence for sentence in near if sentence != told[at]]
-        lacking = left or sentences(other.text)[:3]
-        owner = passage if left else other
-        if not set(content_words(claim)) <= set(content_words(" ".join(lacking))):
-            rows.append(Row(_document(owner, lacking), claim, label=False))
-    elif drawn < 0.55:
-        rows += _halves(document, near, claim, changed, rng)
-    elif drawn < 0.7 and len(near) > 1:
-        rows.append(Row(document, paraphrase(rng.choice(near), passage.title, rng), label=True))
-    return rows
+class _Maker:
+    """Makes claims over passages, of documents with at most ``words`` words; ``elsewhere`` are names of other ones."""
+
+    def __init__(self, elsewhere: Sequence[str], words: int, rng: random.Random) -> None:
+        self._elsewhere = elsewhere
+        self._words = words
+        self._rng = rng
+
+    def over(self, passage: Passage, told: Sequence[str], at: int, other: Passage) -> list[Row]:
+        """Rows of claims about sentence ``at`` of ``told``, the passage's; ``other`` knows nothing of it."""
+        rng = self._rng
+        near = around(told, at, rng.randint(20, self._words), rng)
+        document, text = _document(passage, near), " ".join(near)
+        claim = paraphrase(told[at], passage.title, rng)
+        rows = [Row(document, claim, label=True)]
+        changed = falsified(claim if rng.random() < 0.7 else told[at], text, self._elsewhere, rng, 2)
+        rows += [Row(document, false, label=False) for false, _ in changed]
+        drawn = rng.random()
+        if drawn < 0.3:
+            rows += _without(passage, near, told[at], claim, other)
+        elif drawn < 0.55:
+            rows += _halves(document, near, claim, changed, rng)
+        elif drawn < 0.7 and len(near) > 1:
+            rows.append(Row(document, paraphrase(rng.choice(near), passage.title, rng), label=True))
+        return rows
+
+
+def _without(passage: Passage, near: Sequence[str], sentence: str, claim: str, other: Passage) -> list[Row]:
+    """The claim over its passage without the sentence that proves it, or where nothing is left over the other one."""
+    left = [one for one in near if one != sentence]
+    lacking, owner = (left, passage) if left else (sentences(other.text)[:3], other)
+    if set(content_words(claim)) <= set(content_words(" ".join(lacking))):
+        return []
+    return [Row(_document(owner, lacking), claim, label=False)]
 
 
 def _halves(

@@ -55,7 +55,7 @@ def _name_from_evidence(claim: str, evidence: str, strangers: Sequence[str], rng
     others = [text for text in _names(evidence) if not any(text in name or name in text for name in own)]
     if not others:
         others = list(rng.sample(strangers, min(2, len(strangers))))
-    return [re.sub(rf"\b{re.escape(name)}\b", lambda _: rng.choice(others), claim, 1) for name in own if others]
+    return [re.sub(rf"\b{re.escape(name)}\b", lambda _: rng.choice(others), claim, count=1) for name in own if others]
 
 
 def _roles(claim: str, _evidence: str, _strangers: Sequence[str], rng: random.Random) -> list[str]:

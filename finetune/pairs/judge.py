@@ -54,9 +54,7 @@ def judge(settings: PairSettings, weights: Path | None, base: Path) -> Judgement
     measures = [measure for one in found for measure in one.measures]
     if not measures:
         raise JobError("held_out names no file to judge on: copy that part of configs/finetune/encoder.yaml")
-    return Judgement(
-        measures, measures[0].name, {name: value for one in found for name, value in one.reported.items()}
-    )
+    return Judgement(measures, measures[0].name, {name: value for one in found for name, value in one.reported.items()})
 
 
 class Claims:
@@ -207,7 +205,7 @@ def _relevance(settings: PairSettings, weights: Path | None, base: Path) -> _Fou
     names = tuple(case.name for case in cases)
 
     def apart(drawn: Indices) -> float:
-        """The mean of the shares of answerable questions answered and of impossible ones not: as good as a guess at 0.5."""
+        """The mean of the shares of answerable questions answered and of impossible ones not."""
         return balanced_accuracy(after[drawn], answerable[drawn])
 
     def fall(drawn: Indices) -> float:

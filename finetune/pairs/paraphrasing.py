@@ -67,7 +67,9 @@ def in_synonyms(text: str, rng: random.Random) -> str:
     """One or two of its words said otherwise."""
     found = [word for word in _SYNONYMS if re.search(rf"\b{re.escape(word)}(?![\w])|\b{re.escape(word)}$", text)]
     for word in rng.sample(found, min(len(found), 2)):
-        text = re.sub(rf"\b{re.escape(word)}(?![a-z])" if word[-1] != " " else rf"\b{word}", _SYNONYMS[word], text, 1)
+        text = re.sub(
+            rf"\b{re.escape(word)}(?![a-z])" if word[-1] != " " else rf"\b{word}", _SYNONYMS[word], text, count=1
+        )
     return text
 
 

@@ -17,7 +17,9 @@ def document(passage: RerankPassage) -> str:
     return premise(Passage(id="", title=passage.title, text=passage.text))
 
 
-def from_ranked(rows: Sequence[RerankRow], negatives: int, words: int, rng: random.Random, kind: str) -> Iterator[Group]:
+def from_ranked(
+    rows: Sequence[RerankRow], negatives: int, words: int, rng: random.Random, kind: str
+) -> Iterator[Group]:
     """Each relevant passage beside some that are not, the harder ones (which stand first) more often."""
     for row in rows:
         right = [passage for passage in row.passages if passage.relevance > 0]

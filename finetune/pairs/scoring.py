@@ -145,5 +145,3 @@ def logits(scores: Floats) -> Floats:
     """What the scores are the sigmoid of."""
     clipped = np.clip(scores, 1e-9, 1 - 1e-9)
     return np.log(clipped / (1 - clipped))
-
-

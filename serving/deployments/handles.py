@@ -131,7 +131,8 @@ class RemoteVerifier:
 
 class RemoteRelevance:
     """Scores (statement, question) pairs with the judge in the Verifier deployment, for
-    :class:`~serving.answer.relevance.ScoredRelevance`."""
+    :class:`~serving.answer.relevance.ScoredRelevance`.
+    """
 
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle

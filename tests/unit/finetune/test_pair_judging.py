@@ -63,18 +63,15 @@ def tree(folder: Path) -> dict[str, Any]:
     for n in range(24):
         who, does = rng.choice(("fox", "dog")), rng.choice(("runs", "sleeps"))
         text = f"The quick {who} {does} over the moon. The sun is a delta not beta."
-        claims.append({"id": f"c{n}", "document": text, "claim": f"The {who} {'runs' if n % 2 else 'moon'}."
-                       if does == "runs" else f"The {who} {'sleeps' if n % 2 else 'sun'}.", "label": n % 2})  # fmt: skip
+        claim = f"The {who} {does if n % 2 else 'moon'}."
+        claims.append({"id": f"c{n}", "document": text, "claim": claim, "label": n % 2})
         passage = {"title": ("alpha", "beta")[n % 2], "text": text}
-        answers = [who] if n % 3 else []
-        questions.append({"id": f"q{n}", "question": f"Who {does} over the moon?", "passages": [passage],
-                          "answers": answers, "answerable": bool(answers)})  # fmt: skip
-        ranked.append({"id": f"r{n}", "query": f"Who {does}?", "passages": [
-            {"title": "alpha", "text": text, "relevance": 1}, {"title": "beta", "text": "The lazy gamma.", "relevance": 0}]})  # fmt: skip
-    names = {
-        kind: write(folder / f"{kind}.{split}.jsonl.gz", rows)
-        for kind, split, rows in (("claims", "train", claims), ("questions", "train", questions), ("ranked", "train", ranked))
-    }  # fmt: skip
+        asked = {"id": f"q{n}", "question": f"Who {does} over the moon?", "passages": [passage]}
+        questions.append({**asked, "answers": [who] if n % 3 else [], "answerable": bool(n % 3)})
+        right, wrong = {"text": text, "relevance": 1}, {"text": "The lazy gamma.", "relevance": 0}
+        ranked.append({"id": f"r{n}", "query": f"Who {does}?", "passages": [right, wrong]})
+    made = {"claims": claims, "questions": questions, "ranked": ranked}
+    names = {kind: write(folder / f"{kind}.train.jsonl.gz", rows) for kind, rows in made.items()}
     test = write(folder / "claims.test.jsonl.gz", claims)
     return {
         "base": "path:x",

@@ -51,7 +51,7 @@ def trained(encoder_base: Path) -> PairHeads:
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.requires_grad:
-                parameter += 0.05 * torch.randn_like(parameter)
+                parameter.add_(0.05 * torch.randn_like(parameter))
     return model.eval()
 
 

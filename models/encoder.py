@@ -115,6 +115,7 @@ class PairEncoder:
     def beside(self, head: str) -> PairEncoder | None:
         """An encoder for another head of the same weights, on the same thread; None where there are no heads."""
         del head
+        return None
 
     async def warm_up(self) -> None:
         """Runs one row of the full window, so that the first real pair finds everything allocated."""

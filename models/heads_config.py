@@ -34,14 +34,14 @@ class HeadsConfig:
     width: int
     window: int
     calibration: Mapping[str, Calibration]
-    model_type: str = KIND
+    kind: str = KIND
 
     @classmethod
     def read(cls, folder: Path) -> HeadsConfig | None:
         """The configuration in ``folder``; None when the model there is of another kind."""
         path = folder / "config.json"
         tree: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-        if tree.get("model_type") != KIND:
+        if tree.get("kind") != KIND:
             return None
         calibration = {
             task: Calibration(**{**given, "weights": tuple(given["weights"])})

@@ -119,7 +119,7 @@ def load(folder: Path, base: Path) -> PairHeads:
     """The model in ``folder`` over its base. Raises :class:`~models.errors.ModelUnusableError` for another base."""
     config = HeadsConfig.read(folder)
     if config is None:
-        raise ModelUnusableError(f"{folder} holds no heads: its config.json must say {KIND!r}.")
+        raise ModelUnusableError(f"{folder} holds no heads: its config.json must say kind {KIND!r}.")
     if fingerprint(base) != config.base_version:
         raise ModelUnusableError(
             f"{folder} was trained on {config.base} in version {config.base_version}, and {base} holds "

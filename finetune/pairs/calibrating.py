@@ -37,7 +37,9 @@ def calibrate(settings: PairSettings, folder: Path, base: Path) -> None:
         return
     replace(config, calibration={}).write(folder)
     makers = {"verifier": _verifier, "reranker": _reranker, "relevance": _relevance}
-    found = {task: made for task in settings.tasks if (made := makers[task](settings, folder, base))}
+    found: dict[str, Calibration] = {
+        task: made for task in settings.tasks if (made := makers[task](settings, folder, base))
+    }
     for task, made in found.items():
         say(f"{task}: {made}")
     replace(config, calibration=found).write(folder)

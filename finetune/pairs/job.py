@@ -74,8 +74,8 @@ def _passages(inputs: PairInputs) -> Iterator[Passage]:
             if len(row.text.split()) >= 12:
                 yield Passage(id="", title=row.title, heading_path=tuple(row.heading_path), text=row.text)
     for questions in inputs.questions:
-        for row in questions.rows:
-            yield from (Passage(id="", title=passage.title, text=passage.text) for passage in row.passages)
+        for asked in questions.rows:
+            yield from (Passage(id="", title=passage.title, text=passage.text) for passage in asked.passages)
     for ranked in inputs.ranked:
         for query in ranked.rows:
             right = (passage for passage in query.passages if passage.relevance > 0)

@@ -17,7 +17,7 @@ from finetune.pairs.ranking import document
 from finetune.pairs.settings import PairSettings, Task
 from finetune.training import say
 from models.embedder import Embedder
-from models.encoder import PairEncoder
+from models.encoder import Order, PairEncoder
 from models.head_encoder import open_pairs
 from serving.answer.guards.rejecting import Reading, reject
 from serving.answer.prompt import premise
@@ -37,7 +37,7 @@ class Weights:
     """The scores that trained weights give, as the product computes them."""
 
     def __init__(self, settings: PairSettings, folder: Path, base: Path, task: Task) -> None:
-        order = "document_first" if task == "verifier" else "settled_first"
+        order: Order = "document_first" if task == "verifier" else "settled_first"
         heads = base if settings.shape == "heads" else None
         threads = settings.threads or 2
         self.encoder: PairEncoder = open_pairs(

@@ -188,7 +188,7 @@ class RelevanceSettings(EncoderSettings):
     @model_validator(mode="after")
     def _has_model(self) -> Self:
         if self.kind == "pair" and not self.model:
-            raise ValueError("models.relevance.kind is pair: set models.relevance.model, e.g. shipped:encoder")
+            raise ValueError("models.relevance.kind is pair: set models.relevance.model, e.g. path:/models/judge")
         return self
 
 

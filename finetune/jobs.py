@@ -11,6 +11,9 @@ from finetune.citation import job as citation
 from finetune.citation.judging import judge as judge_citation
 from finetune.citation.settings import CitationSettings
 from finetune.judging import Judgement
+from finetune.pairs import job as pairs
+from finetune.pairs import judge as pairs_judge
+from finetune.pairs.settings import PairSettings
 from finetune.run import Run
 from finetune.settings import JobSettings
 
@@ -32,6 +35,10 @@ class Job:
     shared: bool = False
 
 
+def _pairs(purpose: str) -> Job:
+    return Job(purpose, PairSettings, pairs.PairInputs, pairs.preview, pairs.train, pairs_judge.judge)
+
+
 JOBS: Mapping[str, Job] = {
     "citation": Job(
         "A LoRA adapter with which a small causal model answers from numbered passages alone, one claim a sentence, "
@@ -43,4 +50,10 @@ JOBS: Mapping[str, Job] = {
         judge_citation,
         shared=True,
     ),
+    "encoder": _pairs(
+        "The verifier, the reranker and the relevance judge of the CPU default: three heads over one encoder."
+    ),
+    "relevance": _pairs("A judge of whether a sentence answers a question, at least in part."),
+    "reranker": _pairs("A cross-encoder that scores how well a passage answers a query."),
+    "verifier": _pairs("A grounding checker: whether a document entails a claim."),
 }

@@ -31,6 +31,12 @@ COMPLETE = "COMPLETE"
 """A file that is written into a checkpoint last: one without it was cut off by a kill."""
 
 
+def home() -> Path:
+    """Where models and runs are kept: as the product's settings have it."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("ANSWER_HOME") or cache / "openindex-answer")
+
+
 class Run:
     """One run of a job. :meth:`open` begins it or finds it again."""
 

@@ -26,6 +26,7 @@ from models.building import Progress, build_once
 from models.errors import ModelNotFoundError, ModelUnusableError
 from models.fingerprint import fingerprint
 from models.gguf import GgufFile
+from models.heads_config import HeadsConfig
 
 __all__ = ["Catalog", "fingerprint"]
 
@@ -77,6 +78,14 @@ class Catalog:
                 return None
         _check(found, reference)
         return found
+
+    def base_of(self, folder: Path, *, progress: Progress = _silent) -> Path | None:
+        """The folder of the model that the heads in ``folder`` stand on; None when what is there stands alone.
+
+        Raises as :meth:`locate` does.
+        """
+        config = HeadsConfig.read(folder)
+        return None if config is None else self.locate(config.base, progress=progress)
 
     def merged(self, base: Path, adapter: Path, *, progress: Progress = _silent) -> Path:
         """The folder of the model in ``base`` with the LoRA adapter in ``adapter`` added in; made once, as above.

@@ -21,7 +21,7 @@ from models.device import choose
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
-from models.pairs import Order, PairRow, PairTokenizer
+from models.pairs import Mark, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
 from models.runtime import Check, EncoderRuntime
 from serving.answer.types import Deadline, PairScore, Scored
@@ -51,6 +51,9 @@ class PairEncoder:
     Pairs of concurrent calls share passes. A pair without a token on either side scores 0 and is in none.
     """
 
+    _mark: Mark | None = None
+    """What marks the tokens of a row for the model; most want no marks."""
+
     def __init__(
         self,
         folder: Path,
@@ -72,21 +75,16 @@ class PairEncoder:
         chosen = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
         try:
             tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=chosen
-            )
         except (OSError, ValueError) as error:
-            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+            raise ModelUnusableError(f"{folder} has no tokenizer that loads: {error}") from error
         if not tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."
             )
         if tokenizer.pad_token_id is None:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
-        self._model = keep_head_exact(model.eval().to(self._device))
-        self._positive = _positive_label(self._model.config)
-        self.max_tokens = min(limit for limit in (_window(self._model.config, tokenizer), max_tokens) if limit)
-        self._tokenizer = PairTokenizer(tokenizer, order=order, max_tokens=self.max_tokens)
+        self.max_tokens = min(limit for limit in (self._load(folder, chosen, tokenizer), max_tokens) if limit)
+        self._tokenizer = PairTokenizer(tokenizer, order=order, max_tokens=self.max_tokens, mark=self._mark)
         self._padding = {"input_ids": tokenizer.pad_token_id}
         if "token_type_ids" in tokenizer.model_input_names:
             self._padding["token_type_ids"] = tokenizer.pad_token_type_id
@@ -118,7 +116,7 @@ class PairEncoder:
             return self._read_all(pairs, mode, check)
 
         done, read = await self._runtime.run(tokenise, deadline=deadline)
-        return Scored(_best(done.results, read), done.phases)
+        return Scored(self._settled(pairs, _best(done.results, read)), done.phases)
 
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """:meth:`score` on the calling thread, in passes of its own."""
@@ -127,11 +125,16 @@ class PairEncoder:
         for batch in batches([row.length for row in rows], self._batch_tokens):
             for index, score in zip(batch, self._forward([rows[i] for i in batch]), strict=True):
                 scores[index] = score
-        return [pair.score for pair in _best(scores, read)]
+        return [pair.score for pair in self._settled(pairs, _best(scores, read))]
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
         return list(self._tokenizer.pieces(document, settled, self._long_document).texts)
+
+    def beside(self, head: str) -> PairEncoder | None:
+        """An encoder for another head of the same weights, on the same thread; None where there are no heads."""
+        del head
+        return None
 
     async def warm_up(self) -> None:
         """Runs rows of the full window, as many as a pass takes, so that the first real one finds all allocated."""
@@ -152,10 +155,30 @@ class PairEncoder:
         read: list[_Read] = []
         for number, (document, settled) in enumerate(pairs):
             check()
-            of_pair, truncated = self._tokenizer.rows(number, document, settled, mode)
+            of_pair, truncated = self._rows(number, document, settled, mode)
             rows += of_pair
             read.append(_Read(len(of_pair), truncated))
         return rows, read
+
+    def _load(self, folder: Path, dtype: str, tokenizer: Any) -> int:
+        """Loads the model, and returns its window in tokens."""
+        try:
+            model: Any = AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=dtype
+            )
+        except (OSError, ValueError) as error:
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+        self._model = keep_head_exact(model.eval().to(self._device))
+        self._positive = _positive_label(self._model.config)
+        return _window(self._model.config, tokenizer)
+
+    def _rows(self, number: int, document: str, settled: str, mode: LongDocument) -> tuple[list[PairRow], bool]:
+        return self._tokenizer.rows(number, document, settled, mode)
+
+    def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
+        """The scores of pairs from those of their best pieces."""
+        del pairs
+        return best
 
     @torch.inference_mode()
     def _forward(self, rows: list[PairRow]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,15 +14,20 @@ from models.text import readable
 
 Order = Literal["document_first", "settled_first"]
 
+Mark = Callable[[Sequence[int], Sequence[int | None]], list[int]]
+"""Marks the tokens of a row, given them and the side that each stands on: 0 the first text, 1 the second, None special
+tokens."""
+
 _DOCUMENT_SHARE = 8  # at least an eighth of the window is the document's
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One row of a forward pass: the tokens of a piece of pair number ``pair``."""
+    """One row of a forward pass: the tokens of a piece of pair number ``pair``, for head ``head`` of the model."""
 
     pair: int
     tokens: dict[str, list[int]]
+    head: int = 0
 
     @property
     def length(self) -> int:
@@ -32,11 +38,13 @@ class PairTokenizer:
     """Reads pairs for a model whose window is ``max_tokens``.
 
     It has a copy of the tokenizer to itself and never changes it, so that it may read on any number of threads. Tokens
-    that separate or mask are read as text where they stand in a text: a passage cannot speak for the claim.
+    that separate or mask are read as text where they stand in a text: a passage cannot speak for the claim. With
+    ``mark``, each row has ``marks`` too.
     """
 
-    def __init__(self, tokenizer: Any, *, order: Order, max_tokens: int) -> None:
+    def __init__(self, tokenizer: Any, *, order: Order, max_tokens: int, mark: Mark | None = None) -> None:
         self.max_tokens = max_tokens
+        self._mark = mark
         self._order = order
         self._backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         self._backend.no_padding()
@@ -84,4 +92,6 @@ class PairTokenizer:
         tokens = {"input_ids": joined.ids}
         if self._with_types:
             tokens["token_type_ids"] = joined.type_ids
+        if self._mark is not None:
+            tokens["marks"] = self._mark(joined.ids, joined.sequence_ids)
         return tokens

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-import swaps
 from label_faults import FAULTS
 
+from finetune.pairs import swaps
 from serving.answer.guards.names import names
 from serving.answer.guards.rejecting import GUARDS, Guard, Reading
 

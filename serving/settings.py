@@ -187,11 +187,28 @@ class VerifierSettings(EncoderSettings):
         return self
 
 
+class RelevanceSettings(EncoderSettings):
+    """Does a claim answer the question? ``rare_words`` looks for the question's rarer words; ``pair`` asks the pair
+    classifier at ``model``, in the Verifier deployment: where it is the verifier's too, both are one model in memory.
+    """
+
+    kind: Literal["rare_words", "pair"] = "rare_words"
+    model: str | None = None
+    threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
+
+    @model_validator(mode="after")
+    def _has_model(self) -> Self:
+        if self.kind == "pair" and not self.model:
+            raise ValueError("models.relevance.kind is pair: set models.relevance.model, e.g. path:/models/judge")
+        return self
+
+
 class ModelSettings(Strict):
     synthesizer: SynthesizerSettings = SynthesizerSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     reranker: RerankerSettings = RerankerSettings()
     verifier: VerifierSettings = VerifierSettings()
+    relevance: RelevanceSettings = RelevanceSettings()
 
 
 class RetrievalSettings(Strict):
@@ -331,7 +348,7 @@ class Settings(Strict):
     def _batch_faults(self) -> list[str]:
         """A forward pass holds at least one row of the window."""
         faults: list[str] = []
-        for name in ("embedder", "reranker", "verifier"):
+        for name in ("embedder", "reranker", "verifier", "relevance"):
             encoder: EncoderSettings = getattr(self.models, name)
             if encoder.batch_tokens and encoder.max_tokens and encoder.batch_tokens < encoder.max_tokens:
                 faults.append(

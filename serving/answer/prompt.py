@@ -24,6 +24,7 @@ __all__ = [
     "marker_grammar",
     "messages",
     "neutralise",
+    "offered",
     "premise",
     "quote_grammar",
     "render",
@@ -56,6 +57,11 @@ def premise(passage: Passage) -> str:
     """What a reranker or verifier reads of a passage: title, headings, text."""
     head = _head(passage)
     return f"{head}\n{passage.text}" if head else passage.text
+
+
+def offered(passage: Passage, text: str) -> str:
+    """What a relevance judge reads of a statement that cites a passage: the passage's title and headings, and it."""
+    return premise(Passage(id="", title=passage.title, heading_path=passage.heading_path, text=text))
 
 
 def _head(passage: Passage) -> str:

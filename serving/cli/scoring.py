@@ -152,11 +152,15 @@ def _reranker(settings: Settings, embedder: Embedder) -> Iterator[CrossEncoderRe
     if chosen.kind == "embedding":
         yield EmbeddingReranker(embedder, embedder.name)
         return
-    from models.encoder import PairEncoder
+    from models.head_encoder import open_pairs
 
-    encoder = PairEncoder(
-        Catalog(settings.home).locate(str(chosen.model)),
+    catalog = Catalog(settings.home)
+    folder = catalog.locate(str(chosen.model))
+    encoder = open_pairs(
+        folder,
         order="settled_first",
+        head="reranker",
+        base=catalog.base_of(folder),
         threads=chosen.threads,
         max_tokens=chosen.max_tokens,
         batch_tokens=chosen.batch_tokens,

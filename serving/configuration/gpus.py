@@ -69,6 +69,8 @@ class _Check:
             "verifier": models.verifier.device == "cuda" and models.verifier.kind == "pair",
         }
         keys = {name: f"models.{name}.device" for name, is_on in on_gpu.items() if is_on}
+        if models.relevance.device == "cuda" and models.relevance.kind == "pair":
+            keys.setdefault("verifier", "models.relevance.device")  # it is served there
         if self._settings.retrieval.device == "cuda":
             keys["retriever"] = "retrieval.device"
         return keys

@@ -147,6 +147,19 @@ class RemoteVerifier:
         return await call(response, "verifier", deadline)
 
 
+class RemoteRelevance:
+    """Scores (statement, question) pairs with the judge in the Verifier deployment, for
+    :class:`~serving.answer.relevance.ScoredRelevance`.
+    """
+
+    def __init__(self, handle: DeploymentHandle) -> None:
+        self._handle = handle
+
+    async def __call__(self, pairs: Sequence[tuple[str, str]], *, deadline: Deadline) -> Sequence[float]:
+        response = self._handle.relevance.remote(list(pairs), timeout_s=deadline.remaining())
+        return await call(response, "verifier", deadline)
+
+
 class RemoteSynthesizer:
     def __init__(self, handle: DeploymentHandle) -> None:
         self._handle = handle.options(stream=True)

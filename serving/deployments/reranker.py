@@ -32,12 +32,19 @@ class Named(NamedTuple):
 def cross_encoder(settings: Settings, reference: str) -> Named:
     """The cross-encoder whose weights ``reference`` names. Blocks. Raises :class:`~models.errors.ModelError`."""
     # The embedding reranker needs no torch here: it is loaded only for a cross-encoder.
-    from models.encoder import PairEncoder
+    from models.head_encoder import open_pairs
 
     chosen = settings.models.reranker
-    folder = Catalog(settings.home).locate(reference)
-    options = encoder_options(chosen, settings.deployments.reranker)
-    encoder = PairEncoder(folder, order="settled_first", long_document=chosen.long_document, **options)
+    catalog = Catalog(settings.home)
+    folder = catalog.locate(reference)
+    encoder = open_pairs(
+        folder,
+        order="settled_first",
+        head="reranker",
+        base=catalog.base_of(folder),
+        long_document=chosen.long_document,
+        **encoder_options(chosen, settings.deployments.reranker),
+    )
     return Named(
         CrossEncoderReranker(encoder), encoder_name(reference, folder, encoder.name), encoder.health, encoder.close
     )

@@ -26,14 +26,22 @@ from serving.answer.events import Event, Finished
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
 from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
-from serving.answer.seams import Classifier, Generation, Pair, Parts
+from serving.answer.relevance import ScoredRelevance
+from serving.answer.seams import Classifier, Generation, Pair, Parts, Relevance
 from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in, replica_name
 from serving.deployments.classifier import ReplaceableClassifier
 from serving.deployments.direct import DirectCalls
 from serving.deployments.gaps import Gaps
-from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
+from serving.deployments.handles import (
+    RemoteRelevance,
+    RemoteReranker,
+    RemoteRetriever,
+    RemoteSynthesizer,
+    RemoteVerifier,
+    translate,
+)
 from serving.deployments.logs import join_serve_log
 from serving.deployments.replacing import Replaceable, Report
 from serving.gaps.records import GapPage, GapQuery
@@ -50,6 +58,14 @@ def counter_of(settings: Settings) -> TokenizerCounter | EstimatingCounter:
     return TokenizerCounter(Catalog(settings.home).locate(reference)) if reference else EstimatingCounter()
 
 
+def relevance_of(settings: Settings, verifier: DeploymentHandle, retriever: RemoteRetriever) -> Relevance:
+    """What judges whether a claim bears on the question: the model beside the verifier, or rare words."""
+    chosen = settings.models.relevance
+    if chosen.kind == "pair":
+        return ScoredRelevance(RemoteRelevance(verifier), threshold=chosen.threshold)
+    return RareWordRelevance(retriever.frequencies)
+
+
 def parts_of(
     settings: Settings, handles: Mapping[str, DeploymentHandle], classifier: Classifier | None = None
 ) -> tuple[Parts, TokenizerCounter | EstimatingCounter]:
@@ -62,7 +78,7 @@ def parts_of(
         reranker=RemoteReranker(handles["reranker"]),
         synthesizer=RemoteSynthesizer(handles["synthesizer"]),
         verifier=RemoteVerifier(handles["verifier"]),
-        relevance=RareWordRelevance(retriever.frequencies),
+        relevance=relevance_of(settings, handles["verifier"], retriever),
         counter=counter,
         language=NgramLanguage(LANGUAGES),
     )

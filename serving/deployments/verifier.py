@@ -1,22 +1,30 @@
-"""The Verifier deployment: a pair classifier, or the overlap reference where none is configured."""
+"""The Verifier deployment: a pair classifier, or the overlap reference where none is configured.
+
+The relevance judge is served here too: it reads short pairs, and where it is a head of the verifier's encoder it takes
+no memory of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from ray import serve
 
 from models.catalog import Catalog
 from models.swapping import Swap
+from serving.answer.errors import UnavailableError
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
 from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
 from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in, encoder_name, encoder_options
 from serving.deployments.replacing import Part, Replaceable
-from serving.settings import Settings
+from serving.settings import RelevanceSettings, Settings, VerifierSettings
+
+if TYPE_CHECKING:
+    from models.encoder import PairEncoder
 
 
 @runtime_checkable
@@ -28,32 +36,47 @@ class ReadsPairs(Protocol):
     async def warm_up(self) -> None: ...
 
 
-class Named(NamedTuple):
-    """A verifier, the name that answers carry for it, what raises when it is not healthy, what gives back memory."""
+class Judges(NamedTuple):
+    """A verifier, the name that answers carry for it, the relevance judge beside it, and all encoders of both."""
 
     verifier: Verifier
     name: str
-    health: Callable[[], None]
-    close: Callable[[], None]
+    relevance: PairEncoder | None
+    encoders: tuple[PairEncoder, ...]
+
+    def health(self) -> None:
+        for encoder in self.encoders:
+            encoder.health()
+
+    def close(self) -> None:
+        for encoder in self.encoders:
+            encoder.close()
 
 
-def made(settings: Settings, reference: str | None) -> Named:
-    """The verifier whose weights ``reference`` names; the overlap reference without one. Blocks.
+def made(settings: Settings, reference: str | None) -> Judges:
+    """The verifier whose weights ``reference`` names, or the overlap reference without one, and the relevance judge.
 
-    Raises :class:`~models.errors.ModelError`.
+    Blocks. Raises :class:`~models.errors.ModelError`.
     """
-    chosen = settings.models.verifier
-    if reference is None:
-        return Named(OverlapVerifier(chosen.threshold), f"overlap@{chosen.threshold:g}", lambda: None, lambda: None)
-    # The overlap reference needs no torch: it is loaded only for a model.
-    from models.encoder import PairEncoder
-    from models.verifier import PairVerifier
+    chosen, judge = settings.models.verifier, settings.models.relevance
+    encoders: list[PairEncoder] = []
+    verifier: Verifier = OverlapVerifier(chosen.threshold)
+    name = f"overlap@{chosen.threshold:g}"
+    if reference is not None:
+        # The overlap reference needs no torch: it is loaded only for a model.
+        from models.verifier import PairVerifier
 
-    folder = Catalog(settings.home).locate(reference)
-    options = encoder_options(chosen, settings.deployments.verifier)
-    encoder = PairEncoder(folder, order="document_first", long_document=chosen.long_document, **options)
-    verifier = PairVerifier(encoder, threshold=chosen.threshold)
-    return Named(verifier, encoder_name(reference, folder, encoder.name), encoder.health, verifier.close)
+        encoder = _encoder(settings, chosen, reference, "verifier")
+        verifier, encoders = PairVerifier(encoder, threshold=chosen.threshold), [encoder]
+        name = encoder_name(reference, Catalog(settings.home).locate(reference), encoder.name)
+    relevance: PairEncoder | None = None
+    if judge.kind == "pair":
+        if encoders and judge.model == chosen.model:
+            relevance = encoders[0].beside("relevance")
+        if relevance is None:
+            relevance = _encoder(settings, judge, str(judge.model), "relevance")
+            encoders.append(relevance)
+    return Judges(verifier, name, relevance, tuple(encoders))
 
 
 @serve.deployment(name="Verifier")
@@ -73,12 +96,15 @@ class VerifierDeployment(ReplaceableDeployment):
         await self._current.hand_over(new, lambda old: asyncio.to_thread(old.close))
         return new.name
 
-    async def _ready(self, reference: str | None) -> Named:
-        """The verifier, once it has answered."""
+    async def _ready(self, reference: str | None) -> Judges:
+        """The judges, once they have answered."""
         new = await asyncio.to_thread(made, self._settings, reference)
         if isinstance(new.verifier, ReadsPairs):
             await new.verifier.warm_up()
-        await new.verifier.verify([Pair("A text.", "A claim.")], deadline=deadline_in(WARM_UP_S))
+        deadline = deadline_in(WARM_UP_S)
+        await new.verifier.verify([Pair("A text.", "A claim.")], deadline=deadline)
+        if new.relevance is not None:
+            await new.relevance.score([("A text.", "A question?")], deadline=deadline)
         return new
 
     async def verify(self, pairs: list[Pair], *, timeout_s: float) -> list[Verdict]:
@@ -93,6 +119,13 @@ class VerifierDeployment(ReplaceableDeployment):
         self._measured(scored.phases)
         return [replace(verdict, version=current.name) for verdict in verdicts], scored
 
+    async def relevance(self, pairs: list[tuple[str, str]], *, timeout_s: float) -> list[float]:
+        """How well each statement answers the question beside it, in [0, 1]."""
+        async with self._current.use() as current:
+            if current.relevance is None:
+                raise UnavailableError("models.relevance.kind is rare_words: no relevance judge is loaded here")
+            return await current.relevance.score(pairs, deadline=deadline_in(timeout_s))
+
     async def check_health(self) -> None:
         self._current.current.health()
 
@@ -105,3 +138,20 @@ async def _read(verifier: Verifier, pairs: Sequence[Pair], deadline: Deadline) -
         return await verifier.read(pairs, deadline=deadline)
     verdicts = list(await verifier.verify(pairs, deadline=deadline))
     return verdicts, Scored(tuple(PairScore(verdict.score) for verdict in verdicts), Phases())
+
+
+def _encoder(
+    settings: Settings, chosen: VerifierSettings | RelevanceSettings, reference: str, head: str
+) -> PairEncoder:
+    from models.head_encoder import open_pairs
+
+    catalog = Catalog(settings.home)
+    folder = catalog.locate(reference)
+    return open_pairs(
+        folder,
+        order="document_first" if head == "verifier" else "settled_first",
+        head=head,
+        base=catalog.base_of(folder),
+        long_document=settings.models.verifier.long_document,
+        **encoder_options(chosen, settings.deployments.verifier),
+    )

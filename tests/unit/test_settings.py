@@ -81,7 +81,7 @@ def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 26
+    assert len(list(levels(Settings))) == 27
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_doing_what_the_message_says_always_works(
     assert answer.window_tokens <= min(settings.gate.single_pass.tokens, settings.gate.agentic.tokens)
 
 
-@pytest.mark.parametrize(("part", "kind"), [("reranker", "cross_encoder"), ("verifier", "pair")])
+@pytest.mark.parametrize(("part", "kind"), [("reranker", "cross_encoder"), ("verifier", "pair"), ("relevance", "pair")])
 def test_a_kind_that_needs_a_model_says_how_to_name_one(part: str, kind: str) -> None:
     tree = {"models": {part: {"kind": kind}}}
     with pytest.raises(SettingsError, match=rf"set models\.{part}\.model, e\.g\. path:") as caught:
@@ -298,6 +298,7 @@ def another(key: str, value: Any) -> Any:
         "models.reranker.long_document": "truncate",
         "models.verifier.long_document": "truncate",
         "models.verifier.kind": "pair",
+        "models.relevance.kind": "pair",
         "models.reranker.kind": "cross_encoder",
         "models.synthesizer.kind": "openai",
         "models.synthesizer.openai.base_url": "https://models.example/v1",

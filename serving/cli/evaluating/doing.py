@@ -71,7 +71,9 @@ class RowAsker:
     async def __call__(self, row: QaRow) -> Asked:
         made = self._engine
         retriever = RowPassages(row, self._vocabulary, self._suite)
-        parts = replace(made.parts, retriever=retriever, relevance=RareWordRelevance(retriever.frequencies))
+        parts = replace(made.parts, retriever=retriever)
+        if isinstance(parts.relevance, RareWordRelevance):
+            parts = replace(parts, relevance=RareWordRelevance(retriever.frequencies))
         engine = Engine(
             parts,
             made.settings.answer,

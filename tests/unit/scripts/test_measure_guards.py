@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from finetune.pairs import swaps
+from serving.answer.guards.rejecting import Reading
+
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 ROWS = [
     ("Alice visited 20 towns in 1995.", "In 1995 Alice visited 20 towns."),
@@ -55,18 +58,10 @@ def test_it_ends_with_the_bars_as_one_line(tmp_path: Path) -> None:
         ("swapped_roles", "Alice follows Bob.", ["Bob follows Alice."]),
     ],
 )
-def test_a_swap_changes_one_thing(swap: str, claim: str, false: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import swaps  # noqa: PLC0415
-
+def test_a_swap_changes_one_thing(swap: str, claim: str, false: list[str]) -> None:
     assert list(getattr(swaps, swap)(claim))[: len(false)] == false
 
 
-def test_denials_are_the_sentences_that_negate_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-    import swaps  # noqa: PLC0415
-
-    from serving.answer.guards.rejecting import Reading  # noqa: PLC0415
-
+def test_denials_are_the_sentences_that_negate_once() -> None:
     text = "The old tower is not open today. It is not only old, it is tall. No, it is not open there. It is not."
     assert list(swaps.denials(Reading(text))) == ["The old tower is open today."]

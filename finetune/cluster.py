@@ -28,7 +28,7 @@ from models.catalog import Catalog
 from serving.answer.errors import AnswerError
 
 
-class Lost(UserCallback):
+class Lost(UserCallback):  # type: ignore[misc] # mypy does not follow Ray, which is untyped
     """Says of each restart why it is."""
 
     def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:  # noqa: ARG002

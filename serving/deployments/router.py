@@ -25,11 +25,11 @@ from serving.answer.events import Event, Finished
 from serving.answer.gate import Budget, Gate, Kind, WhenAgenticIsSpent
 from serving.answer.prompt import CONTROL_TOKENS, messages
 from serving.answer.reference import RareWordRelevance
-from serving.answer.routing import RuleClassifier
 from serving.answer.seams import Generation, Pair, Parts
 from serving.answer.types import Passage, Route, Routing
 from serving.answer.wire import Answer, Versions
 from serving.deployments.base import WARM_UP_S, deadline_in
+from serving.deployments.classifiers import classifier_of, router_name
 from serving.deployments.gaps import Gaps
 from serving.deployments.handles import RemoteReranker, RemoteRetriever, RemoteSynthesizer, RemoteVerifier, translate
 from serving.deployments.logs import join_serve_log
@@ -38,7 +38,6 @@ from serving.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ROUTER_NAME = "rules"
 RETRY_S = 2.0
 
 
@@ -55,7 +54,7 @@ def parts_of(
     counter = counter_of(settings)
     retriever = RemoteRetriever(handles["retriever"])
     parts = Parts(
-        classifier=RuleClassifier(),
+        classifier=classifier_of(settings),
         retriever=retriever,
         reranker=RemoteReranker(handles["reranker"]),
         synthesizer=RemoteSynthesizer(handles["synthesizer"]),
@@ -209,4 +208,4 @@ class RouterDeployment:
 
     async def _versions(self) -> Versions:
         names = {name: await self._handles[name].name.remote() for name in ("synthesizer", "reranker", "verifier")}
-        return Versions(settings=self._settings.version, router=ROUTER_NAME, **names)
+        return Versions(settings=self._settings.version, router=router_name(self._settings), **names)

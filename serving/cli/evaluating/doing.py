@@ -15,8 +15,7 @@ from serving.answer.engine import Engine
 from serving.answer.guards.rejecting import Reading, reject
 from serving.answer.prompt import CONTROL_TOKENS, premise
 from serving.answer.reference import RareWordRelevance
-from serving.answer.routing import RuleClassifier
-from serving.answer.seams import Pair, Parts
+from serving.answer.seams import Classifier, Pair, Parts
 from serving.answer.types import Deadline, Passage
 from serving.answer.wire import Answer, Versions
 from serving.cli import client
@@ -24,8 +23,9 @@ from serving.cli.client import ServerError
 from serving.cli.evaluating.cache import CachedSynthesizer, OutputCache
 from serving.cli.evaluating.errors import RunStoppedError
 from serving.cli.evaluating.local import NO_HANDLES, LocalProduct
+from serving.deployments.classifiers import router_name
 from serving.deployments.handles import RemoteReranker, RemoteVerifier
-from serving.deployments.router import ROUTER_NAME, parts_of
+from serving.deployments.router import parts_of
 from serving.evaluation.memory import RowPassages, Vocabulary, passages_of
 from serving.evaluation.records import Asked, Checked, Ranked, Sent
 from serving.evaluation.rows import GroundingRow, QaRow, RerankRow, RouteRow
@@ -54,7 +54,7 @@ class LocalEngine:
             parts=replace(parts, synthesizer=synthesizer),
             synthesizer=synthesizer,
             control_tokens=(*CONTROL_TOKENS, *counter.control_tokens),
-            versions=Versions(settings=settings.version, router=ROUTER_NAME, **known),
+            versions=Versions(settings=settings.version, router=router_name(settings), **known),
         )
 
 
@@ -158,8 +158,8 @@ class Ranker:
 
 
 class Sender:
-    def __init__(self, timeout_s: float) -> None:
-        self._classifier = RuleClassifier()
+    def __init__(self, classifier: Classifier, timeout_s: float) -> None:
+        self._classifier = classifier
         self._timeout_s = timeout_s
 
     async def __call__(self, row: RouteRow) -> Sent:

@@ -9,6 +9,10 @@ from typing import Any
 
 from finetune.citation import job as citation
 from finetune.citation.settings import CitationSettings
+from finetune.classifier import job as classifier
+from finetune.classifier.examples import ClassifierInputs
+from finetune.classifier.judging import judge as judge_classifier
+from finetune.classifier.settings import ClassifierSettings
 from finetune.judging import Judgement
 from finetune.run import Run
 from finetune.settings import JobSettings
@@ -30,5 +34,6 @@ class Job:
 
 
 JOBS: Mapping[str, Job] = {
+    "classifier": Job(ClassifierSettings, ClassifierInputs, classifier.preview, classifier.train, judge_classifier),
     "citation": Job(CitationSettings, citation.CitationInputs, citation.preview, citation.train),
 }

@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _PRIME: Final = np.uint64(0x100000001B3)
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
-_FUNCTION_WORDS = frozenset(
+FUNCTION_WORDS = frozenset(
     """
     a about according after ago all along also although always among an and another any are aren't as at be became
     because become been before began being besides between both but by can can't compare compared could couldn't define
@@ -49,7 +49,7 @@ def _code(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 
 
-_FUNCTION_CODES = {word: _code(f"={word}") for word in _FUNCTION_WORDS}
+_FUNCTION_CODES = {word: _code(f"={word}") for word in FUNCTION_WORDS}
 _SHAPE_CODES = {shape: _code(shape) for shape in ("x", "xer", "xest", "9")}
 
 
@@ -65,6 +65,9 @@ class Hashed:
 @dataclass(frozen=True, slots=True)
 class Grams:
     """Which n-grams are hashed, and into how many buckets: ``2 ** bits``. Ranges include both ends.
+
+    Characters are of the whole text. Words and skeleton leave out the marks at its end: whether people type them says
+    that a text is a question, and nothing of what it takes to answer it.
 
     An n-gram weighs 1 / sqrt(n of its kind). Characters tell a name from words; in a text of more than ``short`` words
     they tell what it is about, and weigh less, by ``short / words``. Words weigh ``word_weight`` times as much.
@@ -83,7 +86,7 @@ class Grams:
     def hashed(self, text: str) -> Hashed:
         """The n-grams of any text: at least one of characters and one of its form, the empty text's too."""
         found = fold(text, self.head, self.tail)
-        pieces = _WORD.findall(found)
+        pieces = _WORD.findall(found.rstrip(_LAST_MARKS))
         codes = np.frombuffer(f" {found} ".encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
         letters = _windows(codes, self.characters, salt=1)
         words = _windows(np.array([_code(piece) for piece in pieces], dtype=np.uint64), self.words, salt=2)
@@ -111,7 +114,7 @@ def fold(text: str, head: int, tail: int) -> str:
     most = head + tail
     # What is cut away must not be normalised first: that takes quadratic time on combining marks.
     cut = text if len(text) <= 4 * most else f"{text[: 2 * most]} {text[-2 * most :]}"
-    folded = " ".join(unicodedata.normalize("NFKC", cut).casefold().replace("’", "'").split()).rstrip(_LAST_MARKS)
+    folded = " ".join(unicodedata.normalize("NFKC", cut).casefold().replace("’", "'").split())
     return folded if len(folded) <= most else f"{folded[:head]} {folded[-tail:]}"
 
 

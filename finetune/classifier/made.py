@@ -237,7 +237,7 @@ def _mistyped_name(name: str, rng: random.Random) -> str:
 
 def mistyped(text: str, rng: random.Random) -> str:
     """With one slip of the hand in a longer word: a letter doubled, lost, swapped with the next, or its neighbour."""
-    places = [match for match in re.finditer(r"[^\W\d_]{4,}", text)]
+    places = list(re.finditer(r"[^\W\d_]{4,}", text))
     if not places:
         return text
     word = rng.choice(places)

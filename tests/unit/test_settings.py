@@ -81,7 +81,7 @@ def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 26
+    assert len(list(levels(Settings))) == 27
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,10 @@ from typing import Any
 from finetune.citation import job as citation
 from finetune.citation.judging import judge as judge_citation
 from finetune.citation.settings import CitationSettings
+from finetune.classifier import job as classifier
+from finetune.classifier.examples import ClassifierInputs
+from finetune.classifier.judging import judge as judge_classifier
+from finetune.classifier.settings import ClassifierSettings
 from finetune.judging import Judgement
 from finetune.pairs import job as pairs
 from finetune.pairs import judge as pairs_judge
@@ -56,4 +60,12 @@ JOBS: Mapping[str, Job] = {
     "relevance": _pairs("A judge of whether a sentence answers a question, at least in part."),
     "reranker": _pairs("A cross-encoder that scores how well a passage answers a query."),
     "verifier": _pairs("A grounding checker: whether a document entails a claim."),
+    "classifier": Job(
+        "Chooses the route of a query before any model runs: a linear model over hashed n-grams.",
+        ClassifierSettings,
+        ClassifierInputs,
+        classifier.preview,
+        classifier.train,
+        judge_classifier,
+    ),
 }

@@ -203,7 +203,22 @@ class RelevanceSettings(EncoderSettings):
         return self
 
 
+class ClassifierSettings(Strict):
+    """What chooses a question's route: the rules (``rules``), or the trained classifier at ``model`` (``ngram``)."""
+
+    kind: Literal["rules", "ngram"] = "rules"
+    model: str | None = None
+    """Read for ``ngram`` alone."""
+
+    @model_validator(mode="after")
+    def _has_model(self) -> Self:
+        if self.kind == "ngram" and not self.model:
+            raise ValueError("models.classifier.kind is ngram: set models.classifier.model, e.g. shipped:classifier")
+        return self
+
+
 class ModelSettings(Strict):
+    classifier: ClassifierSettings = ClassifierSettings()
     synthesizer: SynthesizerSettings = SynthesizerSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     reranker: RerankerSettings = RerankerSettings()

@@ -6,15 +6,17 @@ import asyncio
 from dataclasses import replace
 from typing import NamedTuple
 
-from models.errors import ModelUnusableError
+from models.catalog import Catalog
+from models.classifier import NgramClassifier
 from models.swapping import Swap
 from serving.answer.routing import RuleClassifier
 from serving.answer.seams import Classifier
 from serving.answer.types import Deadline, Routing
+from serving.deployments.base import encoder_name
 from serving.deployments.replacing import Part
 from serving.settings import Settings
 
-ROUTER_NAME = "rules"
+RULES = "rules"
 
 
 class Named(NamedTuple):
@@ -24,14 +26,27 @@ class Named(NamedTuple):
     name: str
 
 
-def made(_settings: Settings, reference: str | None) -> Named:
+def made(settings: Settings, reference: str | None) -> Named:
     """The classifier whose weights ``reference`` names; the rules without one. Blocks.
 
     Raises :class:`~models.errors.ModelError`.
     """
     if reference is None:
-        return Named(RuleClassifier(), ROUTER_NAME)
-    raise ModelUnusableError("Questions are routed by rules here, which have no weights: `base` names them.")
+        return Named(RuleClassifier(), RULES)
+    folder = Catalog(settings.home).locate(reference)
+    classifier = NgramClassifier(folder)
+    return Named(classifier, encoder_name(reference, folder, classifier.name))
+
+
+def reference_of(settings: Settings) -> str | None:
+    """What the settings name; None for the rules."""
+    chosen = settings.models.classifier
+    return chosen.model if chosen.kind == "ngram" else None
+
+
+def made_as_set(settings: Settings) -> Named:
+    """The classifier that the settings name. Raises :class:`~models.errors.ModelError`."""
+    return made(settings, reference_of(settings))
 
 
 class ReplaceableClassifier:
@@ -39,8 +54,9 @@ class ReplaceableClassifier:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._current = Swap(made(settings, None))
-        self.part = Part(None, self._current.current.name, None)
+        reference = reference_of(settings)
+        self._current = Swap(made(settings, reference))
+        self.part = Part(reference, self._current.current.name, reference)
 
     async def classify(self, question: str, *, deadline: Deadline) -> Routing:
         async with self._current.use() as current:

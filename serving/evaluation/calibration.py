@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serving.evaluation.estimates import Estimate, Floats, Indices, estimate
+from serving.evaluation.estimates import Estimate, Floats, Indices, Statistic, estimate
 
 BINS = 10
 
@@ -46,6 +46,11 @@ def calibration_error(
 
     The bootstrap of an ECE leans upwards on few cases: smaller samples look worse calibrated than they are.
     """
+    return estimate(len(confidences), error_statistic(confidences, came_true, bins=bins), rng)
+
+
+def error_statistic(confidences: Sequence[float], came_true: Sequence[bool], *, bins: int = BINS) -> Statistic:
+    """The ECE of the cases at any positions."""
     sure, true = _arrays(confidences, came_true)
     placed = _bin(sure, bins)
 
@@ -53,7 +58,7 @@ def calibration_error(
         gaps = np.bincount(placed[drawn], weights=true[drawn] - sure[drawn], minlength=bins)
         return float(np.abs(gaps).sum() / len(drawn))
 
-    return estimate(len(sure), error, rng)
+    return error
 
 
 def _arrays(confidences: Sequence[float], came_true: Sequence[bool]) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from serving.evaluation.estimates import Estimate, Indices, NotApplicable, estimate, mean
+from serving.evaluation.estimates import Estimate, Indices, NotApplicable, Statistic, estimate, mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,11 @@ def accuracy(cases: Sequence[Routed], rng: np.random.Generator) -> Estimate:
 
 def macro_f1(cases: Sequence[Routed], labels: Sequence[str], rng: np.random.Generator) -> Estimate:
     """The mean F1 of the classes that occur, expected or chosen. A class that is never right has an F1 of 0."""
+    return estimate(_labelled(cases), macro_f1_statistic(cases, labels), rng, not_applicable=_unlabelled(cases))
+
+
+def macro_f1_statistic(cases: Sequence[Routed], labels: Sequence[str]) -> Statistic:
+    """:func:`macro_f1` of the labelled cases at any positions among them."""
     encoded = _encode(cases, labels)
 
     def statistic(drawn: Indices) -> float:
@@ -54,7 +59,7 @@ def macro_f1(cases: Sequence[Routed], labels: Sequence[str], rng: np.random.Gene
         present = occurring > 0
         return float((2 * table.diagonal()[present] / occurring[present]).mean())
 
-    return estimate(_labelled(cases), statistic, rng, not_applicable=_unlabelled(cases))
+    return statistic
 
 
 def expected_cost(cases: Sequence[Routed], costs: Costs, rng: np.random.Generator) -> Estimate:

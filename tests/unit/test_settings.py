@@ -165,10 +165,13 @@ def test_doing_what_the_message_says_always_works(
     assert answer.window_tokens <= min(settings.gate.single_pass.tokens, settings.gate.agentic.tokens)
 
 
-@pytest.mark.parametrize(("part", "kind"), [("reranker", "cross_encoder"), ("verifier", "pair"), ("relevance", "pair")])
+@pytest.mark.parametrize(
+    ("part", "kind"),
+    [("classifier", "ngram"), ("reranker", "cross_encoder"), ("verifier", "pair"), ("relevance", "pair")],
+)
 def test_a_kind_that_needs_a_model_says_how_to_name_one(part: str, kind: str) -> None:
     tree = {"models": {part: {"kind": kind}}}
-    with pytest.raises(SettingsError, match=rf"set models\.{part}\.model, e\.g\. path:") as caught:
+    with pytest.raises(SettingsError, match=rf"set models\.{part}\.model, e\.g\. (path|shipped):") as caught:
         parse(tree)
     example = str(caught.value).rpartition("e.g. ")[2]
     assert parse(merged(tree, nested(("models", part, "model"), example)))
@@ -299,6 +302,7 @@ def another(key: str, value: Any) -> Any:
         "models.verifier.long_document": "truncate",
         "models.verifier.kind": "pair",
         "models.relevance.kind": "pair",
+        "models.classifier.kind": "ngram",
         "models.reranker.kind": "cross_encoder",
         "models.synthesizer.kind": "openai",
         "models.synthesizer.openai.base_url": "https://models.example/v1",
@@ -333,6 +337,8 @@ def test_the_version_changes_with_what_shapes_answers(key: str, value: Any) -> N
     tree = nested(tuple(key.split(".")), another(key, value))
     if key == "models.synthesizer.kind":
         tree = merged(tree, {"models": {"synthesizer": {"openai": ENDPOINT}}})
+    if key == "models.classifier.kind":
+        tree = merged(tree, {"models": {"classifier": {"model": "shipped:classifier"}}})
     elif key.endswith(".kind"):
         tree = merged(tree, nested((*key.split(".")[:2], "model"), "path:/models/x"))
     if key == "models.embedder.device":

@@ -15,8 +15,7 @@ from serving.answer.engine import Engine
 from serving.answer.guards.rejecting import Reading, reject
 from serving.answer.prompt import CONTROL_TOKENS, premise
 from serving.answer.reference import RareWordRelevance
-from serving.answer.routing import RuleClassifier
-from serving.answer.seams import Pair, Parts
+from serving.answer.seams import Classifier, Pair, Parts
 from serving.answer.types import Deadline, Passage
 from serving.answer.wire import Answer, Versions
 from serving.cli import client
@@ -24,7 +23,7 @@ from serving.cli.client import ServerError
 from serving.cli.evaluating.cache import CachedSynthesizer, OutputCache
 from serving.cli.evaluating.errors import RunStoppedError
 from serving.cli.evaluating.local import NO_HANDLES, LocalProduct
-from serving.deployments.classifier import ROUTER_NAME
+from serving.deployments.classifier import made_as_set
 from serving.deployments.handles import RemoteReranker, RemoteVerifier
 from serving.deployments.router import parts_of
 from serving.evaluation.memory import RowPassages, Vocabulary, passages_of
@@ -55,7 +54,7 @@ class LocalEngine:
             parts=replace(parts, synthesizer=synthesizer),
             synthesizer=synthesizer,
             control_tokens=(*CONTROL_TOKENS, *counter.control_tokens),
-            versions=Versions(settings=settings.version, router=ROUTER_NAME, **known),
+            versions=Versions(settings=settings.version, router=made_as_set(settings).name, **known),
         )
 
 
@@ -161,8 +160,8 @@ class Ranker:
 
 
 class Sender:
-    def __init__(self, timeout_s: float) -> None:
-        self._classifier = RuleClassifier()
+    def __init__(self, classifier: Classifier, timeout_s: float) -> None:
+        self._classifier = classifier
         self._timeout_s = timeout_s
 
     async def __call__(self, row: RouteRow) -> Sent:

@@ -13,7 +13,7 @@ from serving.cli.evaluating import doing
 from serving.cli.evaluating.kept import Kept
 from serving.cli.evaluating.local import STAGES, LocalProduct
 from serving.cli.evaluating.running import run_cases
-from serving.deployments.classifier import ROUTER_NAME
+from serving.deployments.classifier import made_as_set
 from serving.evaluation import stages
 from serving.evaluation.findings import Findings
 from serving.evaluation.records import Checked, Ranked, Record, Sent
@@ -51,7 +51,7 @@ async def measure(stage: Stage, rows: list[Any], kept: Kept[Any]) -> tuple[Findi
             what=f"{kind} rows",
         )
     known = {name: names[name] for name in ("reranker", "verifier") if name in names}
-    versions = Versions(settings=settings.version, router=ROUTER_NAME, **known)
+    versions = Versions(settings=settings.version, router=made_as_set(settings).name, **known)
     rng = np.random.default_rng(stage.seed)
     if kind is Format.GROUNDING:
         return stages.grounding(rows, cases, settings.models.verifier.threshold, rng), versions
@@ -66,4 +66,4 @@ def _doer(kind: Format, product: LocalProduct) -> Any:
         return doing.Checker(product.handles["verifier"], timeout_s)
     if kind is Format.RERANK:
         return doing.Ranker(product.handles["reranker"], timeout_s)
-    return doing.Sender(timeout_s)
+    return doing.Sender(made_as_set(product.settings).classifier, timeout_s)

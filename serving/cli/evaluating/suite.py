@@ -112,8 +112,10 @@ def _weights(settings: Settings, kind: Format) -> str:
         "verifier": models.verifier.model,
         "synthesizer": models.synthesizer.model,
         "adapter": models.synthesizer.adapter,
+        "classifier": models.classifier.model if models.classifier.kind == "ngram" else None,
     }
-    stages = {*STAGES["qa"], "adapter"} if kind in QUESTIONS else STAGES[kind.value]
+    stages = {*STAGES["qa"], "adapter", "classifier"} if kind in QUESTIONS else {*STAGES[kind.value]}
+    stages |= {"classifier"} if kind is Format.ROUTE else set()
     catalog = Catalog(settings.home)
     return " ".join(fingerprint(catalog.locate(name)) for stage, name in used.items() if name and stage in stages)
 

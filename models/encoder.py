@@ -21,7 +21,7 @@ from models.device import choose
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
-from models.pairs import Order, PairRow, PairTokenizer
+from models.pairs import Beside, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
 from models.runtime import Check, EncoderRuntime
 from serving.answer.types import Deadline, PairScore, Scored
@@ -69,28 +69,22 @@ class PairEncoder:
         self._long_document = long_document
         self._device = choose(device, memory_share)
         self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
-        chosen = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        self._dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
         try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=chosen
-            )
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError) as error:
             raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
-        if not tokenizer.is_fast:
+        if not self._tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."
             )
-        if tokenizer.pad_token_id is None:
+        if self._tokenizer.pad_token_id is None:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
-        self._model = keep_head_exact(model.eval().to(self._device))
-        self._positive = _positive_label(self._model.config)
-        self.max_tokens = min(limit for limit in (_window(self._model.config, tokenizer), max_tokens) if limit)
-        self._tokenizer = PairTokenizer(tokenizer, order=order, max_tokens=self.max_tokens)
-        self._padding = {"input_ids": tokenizer.pad_token_id}
-        if "token_type_ids" in tokenizer.model_input_names:
-            self._padding["token_type_ids"] = tokenizer.pad_token_type_id
-        self._side = tokenizer.padding_side
+        self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
+        self._reader = PairTokenizer(self._tokenizer, order=order, max_tokens=self.max_tokens, beside=self._beside)
+        self._padding = {"input_ids": self._tokenizer.pad_token_id}
+        if "token_type_ids" in self._tokenizer.model_input_names:
+            self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
         self._runtime = EncoderRuntime[PairRow, float](
             folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
         )
@@ -118,7 +112,7 @@ class PairEncoder:
             return self._read_all(pairs, mode, check)
 
         done, read = await self._runtime.run(tokenise, deadline=deadline)
-        return Scored(_best(done.results, read), done.phases)
+        return Scored(self._settled(pairs, _best(done.results, read)), done.phases)
 
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """:meth:`score` on the calling thread, in passes of its own."""
@@ -127,11 +121,11 @@ class PairEncoder:
         for batch in batches([row.length for row in rows], self._batch_tokens):
             for index, score in zip(batch, self._forward([rows[i] for i in batch]), strict=True):
                 scores[index] = score
-        return [pair.score for pair in _best(scores, read)]
+        return [pair.score for pair in self._settled(pairs, _best(scores, read))]
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
-        return list(self._tokenizer.pieces(document, settled, self._long_document).texts)
+        return list(self._reader.pieces(document, settled, self._long_document).texts)
 
     async def warm_up(self) -> None:
         """Runs rows of the full window, as many as a pass takes, so that the first real one finds all allocated."""
@@ -145,6 +139,30 @@ class PairEncoder:
     def close(self) -> None:
         self._runtime.close()
 
+    # What an encoder of another kind of model says for itself
+
+    _head = 0
+    """The head that this one's rows are for. All that share a runtime share ``_forward``: it must go by the rows'."""
+    _beside: Beside | None = None
+    """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
+
+    def _load(self, folder: Path) -> int:
+        """Loads the model, and returns its window in tokens."""
+        try:
+            model: Any = AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=self._dtype
+            )
+        except (OSError, ValueError) as error:
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+        self._model = keep_head_exact(model.eval().to(self._device))
+        self._positive = _positive_label(self._model.config)
+        return _window(self._model.config, self._tokenizer)
+
+    def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
+        """The scores of pairs from those of their best pieces; a pair that was not read (no chunk) stays at 0."""
+        del pairs
+        return best
+
     def _read_all(
         self, pairs: Sequence[tuple[str, str]], mode: LongDocument, check: Check
     ) -> tuple[list[PairRow], list[_Read]]:
@@ -152,14 +170,16 @@ class PairEncoder:
         read: list[_Read] = []
         for number, (document, settled) in enumerate(pairs):
             check()
-            of_pair, truncated = self._tokenizer.rows(number, document, settled, mode)
+            of_pair, truncated = self._reader.rows(number, document, settled, mode, head=self._head)
             rows += of_pair
             read.append(_Read(len(of_pair), truncated))
         return rows, read
 
     @torch.inference_mode()
     def _forward(self, rows: list[PairRow]) -> list[float]:
-        inputs = collate([row.tokens for row in rows], padding=self._padding, side=self._side, device=self._device)
+        inputs = collate(
+            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
+        )
         logits = self._model(**inputs).logits.float()
         chances = torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
         scores: list[float] = chances.tolist()

@@ -21,7 +21,7 @@ from models.device import choose
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
-from models.pairs import Mark, Order, PairRow, PairTokenizer
+from models.pairs import Beside, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
 from models.runtime import Check, EncoderRuntime
 from serving.answer.types import Deadline, PairScore, Scored
@@ -51,9 +51,6 @@ class PairEncoder:
     Pairs of concurrent calls share passes. A pair without a token on either side scores 0 and is in none.
     """
 
-    _mark: Mark | None = None
-    """What marks the tokens of a row for the model; most want no marks."""
-
     def __init__(
         self,
         folder: Path,
@@ -72,23 +69,22 @@ class PairEncoder:
         self._long_document = long_document
         self._device = choose(device, memory_share)
         self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
-        chosen = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        self._dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
         try:
-            tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError) as error:
-            raise ModelUnusableError(f"{folder} has no tokenizer that loads: {error}") from error
-        if not tokenizer.is_fast:
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+        if not self._tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."
             )
-        if tokenizer.pad_token_id is None:
+        if self._tokenizer.pad_token_id is None:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
-        self.max_tokens = min(limit for limit in (self._load(folder, chosen, tokenizer), max_tokens) if limit)
-        self._tokenizer = PairTokenizer(tokenizer, order=order, max_tokens=self.max_tokens, mark=self._mark)
-        self._padding = {"input_ids": tokenizer.pad_token_id}
-        if "token_type_ids" in tokenizer.model_input_names:
-            self._padding["token_type_ids"] = tokenizer.pad_token_type_id
-        self._side = tokenizer.padding_side
+        self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
+        self._reader = PairTokenizer(self._tokenizer, order=order, max_tokens=self.max_tokens, beside=self._beside)
+        self._padding = {"input_ids": self._tokenizer.pad_token_id}
+        if "token_type_ids" in self._tokenizer.model_input_names:
+            self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
         self._runtime = EncoderRuntime[PairRow, float](
             folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
         )
@@ -129,10 +125,10 @@ class PairEncoder:
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
-        return list(self._tokenizer.pieces(document, settled, self._long_document).texts)
+        return list(self._reader.pieces(document, settled, self._long_document).texts)
 
     def beside(self, head: str) -> PairEncoder | None:
-        """An encoder for another head of the same weights, on the same thread; None where there are no heads."""
+        """An encoder for another head of the same weights, on the same threads; None where there are no heads."""
         del head
         return None
 
@@ -148,6 +144,30 @@ class PairEncoder:
     def close(self) -> None:
         self._runtime.close()
 
+    # What an encoder of another kind of model says for itself
+
+    _head = 0
+    """The head that this one's rows are for. All that share a runtime share ``_forward``: it must go by the rows'."""
+    _beside: Beside | None = None
+    """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
+
+    def _load(self, folder: Path) -> int:
+        """Loads the model, and returns its window in tokens."""
+        try:
+            model: Any = AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=self._dtype
+            )
+        except (OSError, ValueError) as error:
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
+        self._model = keep_head_exact(model.eval().to(self._device))
+        self._positive = _positive_label(self._model.config)
+        return _window(self._model.config, self._tokenizer)
+
+    def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
+        """The scores of pairs from those of their best pieces; a pair that was not read (no chunk) stays at 0."""
+        del pairs
+        return best
+
     def _read_all(
         self, pairs: Sequence[tuple[str, str]], mode: LongDocument, check: Check
     ) -> tuple[list[PairRow], list[_Read]]:
@@ -155,34 +175,16 @@ class PairEncoder:
         read: list[_Read] = []
         for number, (document, settled) in enumerate(pairs):
             check()
-            of_pair, truncated = self._rows(number, document, settled, mode)
+            of_pair, truncated = self._reader.rows(number, document, settled, mode, head=self._head)
             rows += of_pair
             read.append(_Read(len(of_pair), truncated))
         return rows, read
 
-    def _load(self, folder: Path, dtype: str, tokenizer: Any) -> int:
-        """Loads the model, and returns its window in tokens."""
-        try:
-            model: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=dtype
-            )
-        except (OSError, ValueError) as error:
-            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
-        self._model = keep_head_exact(model.eval().to(self._device))
-        self._positive = _positive_label(self._model.config)
-        return _window(self._model.config, tokenizer)
-
-    def _rows(self, number: int, document: str, settled: str, mode: LongDocument) -> tuple[list[PairRow], bool]:
-        return self._tokenizer.rows(number, document, settled, mode)
-
-    def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
-        """The scores of pairs from those of their best pieces."""
-        del pairs
-        return best
-
     @torch.inference_mode()
     def _forward(self, rows: list[PairRow]) -> list[float]:
-        inputs = collate([row.tokens for row in rows], padding=self._padding, side=self._side, device=self._device)
+        inputs = collate(
+            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
+        )
         logits = self._model(**inputs).logits.float()
         chances = torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
         scores: list[float] = chances.tolist()

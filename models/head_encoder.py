@@ -13,7 +13,6 @@ import torch
 
 from models.collating import collate
 from models.cpu import Dtype
-from models.documents import LongDocument
 from models.encoder import PairEncoder
 from models.errors import ModelUnusableError
 from models.features import features
@@ -29,8 +28,6 @@ class HeadEncoder(PairEncoder):
     On a CPU that multiplies bfloat16 the encoder computes in it unless ``dtype`` says otherwise, as it did in training:
     three times faster. Encoders that stand :meth:`beside` each other share weights, threads and passes.
     """
-
-    _mark = staticmethod(marks)
 
     def __init__(
         self, folder: Path, *, base: Path, head: str, threads: int, dtype: Dtype = "auto", **options: Any
@@ -53,7 +50,7 @@ class HeadEncoder(PairEncoder):
 
     def turn_to(self, head: str) -> None:
         """Scores with another head from now on."""
-        self._task = self._config.tasks.index(head)
+        self._head = self._config.tasks.index(head)
         self._calibration = self._config.calibration.get(head, Calibration())
 
     @property
@@ -61,21 +58,20 @@ class HeadEncoder(PairEncoder):
         """The score from which on a pair counts, as the head's own calibration has it."""
         return self._calibration.threshold
 
-    def _load(self, folder: Path, dtype: str, tokenizer: Any) -> int:
-        del tokenizer  # the window is the one that the heads were trained for
-        self._bfloat16 = dtype == "bfloat16"
+    def _load(self, folder: Path) -> int:
         self._model: Any = load(folder, self._base).to(self._device)
         return self._config.window
 
-    def _rows(self, number: int, document: str, settled: str, mode: LongDocument) -> tuple[list[PairRow], bool]:
-        rows, truncated = super()._rows(number, document, settled, mode)
-        return [replace(row, head=self._task) for row in rows], truncated
+    def _beside(self, tokens: list[int], sides: list[int | None]) -> dict[str, list[int]]:
+        return {"marks": marks(tokens, sides)}
 
     @torch.inference_mode()
     def _forward(self, rows: list[PairRow]) -> list[float]:
-        inputs = collate([row.tokens for row in rows], padding=self._padding, side=self._side, device=self._device)
+        inputs = collate(
+            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
+        )
         task = torch.tensor([row.head for row in rows], device=self._device)
-        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._bfloat16):
+        with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._dtype == "bfloat16"):
             logits: list[float] = self._model(task=task, **inputs).float().tolist()
         return logits
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,16 +14,17 @@ from models.text import readable
 
 Order = Literal["document_first", "settled_first"]
 
-Mark = Callable[[Sequence[int], Sequence[int | None]], list[int]]
-"""Marks the tokens of a row, given them and the side that each stands on: 0 the first text, 1 the second, None special
-tokens."""
+Beside = Callable[[list[int], list[int | None]], dict[str, list[int]]]
+"""More inputs of a row, from its tokens and the side of each: 0 the first text's, 1 the second's, None its frame's."""
 
 _DOCUMENT_SHARE = 8  # at least an eighth of the window is the document's
 
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """One row of a forward pass: the tokens of a piece of pair number ``pair``, for head ``head`` of the model."""
+    """One row of a forward pass: the tokens of a piece of pair number ``pair``, for head number ``head`` of a model
+    that has several.
+    """
 
     pair: int
     tokens: dict[str, list[int]]
@@ -38,13 +39,13 @@ class PairTokenizer:
     """Reads pairs for a model whose window is ``max_tokens``.
 
     It has a copy of the tokenizer to itself and never changes it, so that it may read on any number of threads. Tokens
-    that separate or mask are read as text where they stand in a text: a passage cannot speak for the claim. With
-    ``mark``, each row has ``marks`` too.
+    that separate or mask are read as text where they stand in a text: a passage cannot speak for the claim. ``beside``
+    gives inputs that a model reads beside the tokens of a row, each as long as the row.
     """
 
-    def __init__(self, tokenizer: Any, *, order: Order, max_tokens: int, mark: Mark | None = None) -> None:
+    def __init__(self, tokenizer: Any, *, order: Order, max_tokens: int, beside: Beside | None = None) -> None:
         self.max_tokens = max_tokens
-        self._mark = mark
+        self._beside = beside
         self._order = order
         self._backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         self._backend.no_padding()
@@ -58,7 +59,7 @@ class PairTokenizer:
         return lay_out(readable(document), self._offsets, self._room(self._encode(readable(settled))), mode)
 
     def rows(
-        self, number: int, document: str, settled: str, mode: LongDocument = "chunk_max"
+        self, number: int, document: str, settled: str, mode: LongDocument = "chunk_max", *, head: int = 0
     ) -> tuple[list[PairRow], bool]:
         """The rows of pair ``number``, one a piece, and whether some of the document is in none of them.
 
@@ -69,7 +70,8 @@ class PairTokenizer:
         if not beside.ids:
             return [], False
         laid = lay_out(readable(document), self._offsets, self._room(beside), mode)
-        return [PairRow(number, self._join(self._encode(text), beside)) for text in laid.texts], laid.truncated
+        rows = [PairRow(number, self._join(self._encode(text), beside), head) for text in laid.texts]
+        return rows, laid.truncated
 
     def _room(self, settled: Encoding) -> int:
         room = self.max_tokens - self._specials - len(settled.ids)
@@ -92,6 +94,9 @@ class PairTokenizer:
         tokens = {"input_ids": joined.ids}
         if self._with_types:
             tokens["token_type_ids"] = joined.type_ids
-        if self._mark is not None:
-            tokens["marks"] = self._mark(joined.ids, joined.sequence_ids)
+        if self._beside is not None:
+            # The library forgets the first text's side where the two were read apart.
+            sides: Iterator[int | None] = iter([0] * len(first.ids) + [1] * len(second.ids))
+            framed = [None if special else next(sides) for special in joined.special_tokens_mask]
+            tokens |= self._beside(joined.ids, framed)
         return tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -123,13 +124,22 @@ def test_a_head_beside_shares_the_weights_and_has_its_own_scores(
     pair = ("the quick fox runs over the dog", "the moon runs")
     logit = plain_logit(pair_heads.load(folder, encoder_base), *pair, 1)
     assert other.compute([pair])[0] == pytest.approx(1 / (1 + math.exp(-logit)), abs=0.03)
+    # Together in one pass, each row goes to its own head.
+    alone = [verifier.compute([pair])[0], other.compute([pair])[0]]
+    assert alone[0] != pytest.approx(alone[1], abs=0.03)
+
+    async def together() -> list[list[float]]:
+        return list(await asyncio.gather(verifier.score([pair]), other.score([pair])))
+
+    assert asyncio.run(together()) == [[pytest.approx(score, abs=0.02)] for score in alone]
     assert verifier.threshold == 0.7
     assert verifier.beside("reranker") is None
 
 
 def test_a_long_document_is_split_and_a_long_claim_refused(verifier: HeadEncoder) -> None:
     long = " ".join(WORDS * 6)
-    rows = verifier._rows(0, long, "the fox")
+    rows, truncated = verifier._reader.rows(0, long, "the fox")
+    assert not truncated
     assert len(rows) > 2
     claim = tokenizer()("the fox", add_special_tokens=False)["input_ids"]
     assert all(row.tokens["input_ids"][1 : 1 + len(claim)] == claim for row in rows)

@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_plain_model(folder: Path, encoder: PairEncoder)
 def test_the_settled_text_is_never_cut(folder: Path, order: str) -> None:
     encoder = PairEncoder(folder, order=order, threads=1)  # type: ignore[arg-type]
     claim = words(40, 1)
-    rows, truncated = encoder._tokenizer.rows(0, words(500, 2), claim)
+    rows, truncated = encoder._reader.rows(0, words(500, 2), claim)
     assert len(rows) > 10
     assert not truncated
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -108,7 +108,7 @@ def test_hard_strings_are_scored(encoder: PairEncoder) -> None:
 
 
 def test_a_separator_in_a_text_separates_nothing(folder: Path, encoder: PairEncoder) -> None:
-    [row], _ = encoder._tokenizer.rows(0, "the fox [SEP] [CLS] the dog", "a moon [SEP] a sun")
+    [row], _ = encoder._reader.rows(0, "the fox [SEP] [CLS] the dog", "a moon [SEP] a sun")
     ids, tokenizer = row.tokens["input_ids"], AutoTokenizer.from_pretrained(folder)
     assert ids.count(tokenizer.sep_token_id) == 2
     assert ids.count(tokenizer.cls_token_id) == 1
@@ -128,6 +128,19 @@ def test_rows_are_those_of_the_library(folder: Path, order: str, names: list[str
         theirs = tokenizer(*asked, split_special_tokens=True)
         assert row.pair == 3
         assert row.tokens == {name: theirs[name] for name in names if name != "attention_mask"}
+
+
+def test_a_model_may_read_more_beside_the_tokens(folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    sided = PairTokenizer(
+        tokenizer,
+        order="settled_first",
+        max_tokens=WINDOW,
+        beside=lambda _tokens, sides: {"sides": [4 if side is None else side for side in sides]},
+    )
+    [row], _ = sided.rows(0, "a fox runs", "the dog", head=2)
+    assert row.tokens["sides"] == [4, 0, 0, 4, 1, 1, 1, 4]
+    assert row.head == 2
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

@@ -14,7 +14,7 @@ from finetune.errors import JobError
 from finetune.judging import Judgement, Measure
 from finetune.pairs import cases as held_out
 from finetune.pairs import scoring
-from finetune.pairs.calibrating import LOST, precision
+from finetune.pairs.calibrating import LOST
 from finetune.pairs.cases import ClaimCase, QuestionCase
 from finetune.pairs.scoring import OVERLAP_THRESHOLD, Weights
 from finetune.pairs.settings import PairSettings, Task
@@ -64,8 +64,7 @@ class Claims:
         self.cases = cases
         self.names = tuple(case.name for case in cases)
         self.labels = np.array([case.supported for case in cases])
-        self._sets = np.array([case.of for case in cases])
-        self._places = [self._sets == one for one in sorted(set(self._sets))]
+        self._codes = np.unique([case.of for case in cases], return_inverse=True)[1]
 
     def of(self, *sets: str) -> Claims:
         return Claims([case for case in self.cases if case.of in sets])
@@ -74,27 +73,32 @@ class Claims:
         """The mean of the sets' balanced accuracies."""
 
         def statistic(drawn: Indices) -> float:
-            given, labels = passed[drawn], self.labels[drawn]
-            found = [balanced_accuracy(given[inside], labels[inside]) for inside in self._inside(drawn)]
-            return float(np.nanmean(found)) if found else float("nan")
+            right, codes = passed[drawn] == self.labels[drawn], self._codes[drawn]
+            supported = self.labels[drawn]
+            found = (_shares(codes, supported, right) + _shares(codes, ~supported, right)) / 2
+            return _mean_of(found)
 
         return statistic
 
     def precision(self, passed: Flags) -> Statistic:
-        return lambda drawn: precision(self._sets[drawn].tolist(), passed[drawn], self.labels[drawn])
+        """The share of supported claims among those that pass, on average over the sets where any does."""
+        return lambda drawn: _mean_of(_shares(self._codes[drawn], passed[drawn], self.labels[drawn]))
 
     def recall(self, passed: Flags) -> Statistic:
         """The share of supported claims that pass, on average over the sets."""
+        return lambda drawn: _mean_of(_shares(self._codes[drawn], self.labels[drawn], passed[drawn]))
 
-        def statistic(drawn: Indices) -> float:
-            given, labels = passed[drawn], self.labels[drawn]
-            found = [given[inside & labels].mean() for inside in self._inside(drawn) if (inside & labels).any()]
-            return float(np.mean(found)) if found else float("nan")
 
-        return statistic
+def _shares(codes: NDArray[np.int64], within: Flags, hit: Flags) -> Floats:
+    """For each set the share of hits among the claims within; NaN where there are none."""
+    total = np.bincount(codes[within], minlength=int(codes.max()) + 1)
+    hits = np.bincount(codes[within & hit], minlength=len(total))
+    return np.divide(hits, total, out=np.full(len(total), np.nan), where=total > 0)
 
-    def _inside(self, drawn: Indices) -> list[Flags]:
-        return [chosen for place in self._places if (chosen := place[drawn]).any()]
+
+def _mean_of(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def _verifier(settings: PairSettings, weights: Path | None, base: Path) -> _Found:

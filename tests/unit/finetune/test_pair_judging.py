@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from transformers import AutoModel
 
 from finetune.errors import JobError
@@ -139,14 +140,14 @@ def test_a_large_encoder_becomes_a_sequence_classifier(tmp_path: Path, base: Pat
     encoder.close()
 
 
-def test_a_fit_finds_the_temperature_it_was_made_with() -> None:
+def test_a_fit_is_that_of_scikit_learn() -> None:
     rng = np.random.default_rng(1)
-    given = rng.normal(0, 3, 6000)
-    counted = rng.random((6000, 1))
-    labels = rng.random(6000) < 1 / (1 + np.exp(-(0.5 * given - 1 + 2 * counted[:, 0])))
-    found = fit(given, counted, labels, np.ones(6000))
-    assert (found.scale, found.bias) == (pytest.approx(0.5, abs=0.06), pytest.approx(-1, abs=0.2))
-    assert found.weights == (pytest.approx(2, abs=0.35),)
+    given, counted, weights = rng.normal(0, 3, 600), rng.random((600, 1)), rng.random(600)
+    labels = rng.random(600) < 1 / (1 + np.exp(-(0.5 * given - 1 + 2 * counted[:, 0])))
+    found = fit(given, counted, labels, weights)
+    peer = LogisticRegression(C=1e6).fit(np.column_stack([given, counted]), labels, sample_weight=weights)
+    assert [found.scale, *found.weights] == pytest.approx(peer.coef_[0].tolist(), abs=0.02)
+    assert found.bias == pytest.approx(float(peer.intercept_[0]), abs=0.02)
 
 
 def test_every_set_and_class_weighs_the_same() -> None:
@@ -170,6 +171,8 @@ def test_macro_gives_every_set_the_same_weight() -> None:
     passed = np.array([case.supported for case in cases[:8]] + [False, True])
     assert claims.macro(passed)(np.arange(10)) == 0.5
     assert claims.recall(passed)(np.arange(10)) == 0.5
+    assert claims.precision(passed)(np.arange(10)) == 0.5
+    assert np.isnan(claims.macro(passed)(np.array([0, 2])))
 
 
 def test_the_best_chunk_of_a_claim_counts() -> None:

@@ -28,7 +28,7 @@ from models.catalog import Catalog
 from serving.answer.errors import AnswerError
 
 
-class Lost(UserCallback):
+class Lost(UserCallback):  # type: ignore[misc] # mypy does not follow Ray, which is untyped
     """Says of each restart why it is."""
 
     def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:  # noqa: ARG002
@@ -115,7 +115,8 @@ def _fit(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
     except TrainingFailedError as error:
         raise JobError(_reason(error, cluster)) from error
     except RayError as error:
-        raise JobError(f"Ray failed ({error}): the same command goes on from the last checkpoint") from error
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise JobError(f"Ray failed ({first}): the same command goes on from the last checkpoint") from error
     if refused:
         raise JobError(refused)
 

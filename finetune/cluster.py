@@ -115,7 +115,8 @@ def _fit(run: Run, settings: JobSettings, inputs: Any, base: Path) -> None:
     except TrainingFailedError as error:
         raise JobError(_reason(error, cluster)) from error
     except RayError as error:
-        raise JobError(f"Ray failed ({error}): the same command goes on from the last checkpoint") from error
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise JobError(f"Ray failed ({first}): the same command goes on from the last checkpoint") from error
     if refused:
         raise JobError(refused)
 

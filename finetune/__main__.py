@@ -70,7 +70,7 @@ def _run(given: argparse.Namespace) -> int:
     run = Run.open(given.job, folder, settings, described)
     command = shlex.join(["python", "-m", "finetune", given.job, "--config", *_told(given)])
     write_json(folder / "given.json", {"command": command, "settings": settings.model_dump(mode="json")})
-    if run.finished and (folder / "README.md").exists():
+    if run.finished and (folder / ("metrics.json" if settings.has_held_out else "README.md")).exists():
         say(f"{folder} is finished: remove it to train again, or change a setting")
         return 0
     base = Catalog(home()).locate(settings.base, progress=say)

@@ -18,6 +18,10 @@ from models.heads_config import Calibration, HeadsConfig
 from models.pair_heads import encode, load, pad
 
 
+_CPU_BATCH_TOKENS = 2048
+"""What stays in a CPU's caches: batches of four times that took half again as long a token."""
+
+
 class HeadEncoder(PairEncoder):
     """Scores pairs in [0, 1] with the head ``head`` of the weights in ``folder``, over the encoder in ``base``.
 
@@ -33,6 +37,8 @@ class HeadEncoder(PairEncoder):
         self.turn_to(head)
         super().__init__(folder, order="settled_first", threads=threads, **options)
         on_cpu = self._device.type == "cpu"
+        if on_cpu and not options.get("batch_tokens"):
+            self._batch_tokens = _CPU_BATCH_TOKENS
         self._bfloat16 = on_cpu and resolve_dtype("auto", flags=cpu_flags()) == "bfloat16"
 
     def beside(self, head: str) -> HeadEncoder | None:

@@ -17,7 +17,6 @@ from models.features import features
 from models.heads_config import Calibration, HeadsConfig
 from models.pair_heads import encode, load, pad
 
-
 _CPU_BATCH_TOKENS = 2048
 """What stays in a CPU's caches: batches of four times that took half again as long a token."""
 

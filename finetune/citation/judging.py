@@ -22,7 +22,7 @@ from serving.answer import prompt
 from serving.evaluation.estimates import Indices
 from serving.evaluation.rows import QaPassage, QaRow, RerankRow
 
-VALID, TWICE, RIGHT_CITATION = 0.98, 2.0, 0.90
+VALID, TIMES, RIGHT_CITATION = 0.98, 2.0, 0.90
 _SEED = 7
 
 
@@ -52,7 +52,7 @@ def judgement(rows: Sequence[QaRow], found: Sequence[Outcomes], before: Sequence
     return Judgement(
         [
             _mean("format_valid", found, lambda one: one.valid, target=VALID),
-            _ratio("reference_shown_over_base", found, before, target=TWICE),
+            _twice("reference_shown_beyond_twice_base", found, before),
             _mean("cited_passage_supports", found, lambda one: one.cited_right, target=RIGHT_CITATION),
             _mean("right", found, _right),
             _mean("reference_shown", found, lambda one: one.holds),
@@ -84,16 +84,15 @@ def _mean(
     return Measure(name, tuple(known), statistic, target=target)
 
 
-def _ratio(name: str, found: Sequence[Outcomes], before: Sequence[Outcomes], *, target: float) -> Measure:
-    """How many times as many references are shown as before; not defined where none was."""
+def _twice(name: str, found: Sequence[Outcomes], before: Sequence[Outcomes]) -> Measure:
+    """By how much the share of references shown exceeds twice that of before: a ratio is not defined where none was."""
     pairs = [(one, other) for one, other in zip(found, before, strict=True) if one.holds is not None]
-    ours = np.array([bool(one.holds) for one, _ in pairs])
-    theirs = np.array([bool(other.holds) for _, other in pairs])
+    beyond = np.array([float(bool(one.holds)) - TIMES * float(bool(other.holds)) for one, other in pairs])
 
     def statistic(rows: Indices) -> float:
-        return float(ours[rows].sum() / theirs[rows].sum()) if theirs[rows].any() else float("nan")
+        return float(beyond[rows].mean()) if len(rows) else float("nan")
 
-    return Measure(name, tuple(one.id for one, _ in pairs), statistic, target=target)
+    return Measure(name, tuple(one.id for one, _ in pairs), statistic, target=0.0, surely=True)
 
 
 def _asked(settings: CitationSettings, rows: Sequence[QaRow], model: Path) -> list[Outcomes]:

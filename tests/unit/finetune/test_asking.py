@@ -60,7 +60,7 @@ def test_the_measures_of_a_judgement() -> None:
     before = [outcome("a"), outcome("b"), outcome("c", holds=None), outcome("d", holds=None)]
     values = {one.name: one.bar()["value"] for one in judgement([row(name) for name in "abcd"], found, before).measures}
     assert values["format_valid"] == 0.75
-    assert values["reference_shown_over_base"] == 0.5
+    assert values["reference_shown_beyond_twice_base"] == -1.5
     assert values["cited_passage_supports"] == 0.75
     assert values["right"] == 0.5
     assert values["unanswerable_declined"] == 0.5

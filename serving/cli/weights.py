@@ -106,6 +106,8 @@ def use(
         rolled = rollout.use(rollout.previous() if which == "previous" else reference, timeout_s=timeout)
     except AnswerError as error:
         fail(error.message)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
     sys.stdout.write(f"before  {one_line(', '.join(rolled.before))}\nafter   {one_line(', '.join(rolled.after))}\n")
 
 

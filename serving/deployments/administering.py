@@ -22,7 +22,7 @@ from ray.serve.context import _get_global_client
 from ray.serve.generated.serve_pb2 import ApplicationArgs, DeploymentArgs
 from ray.serve.schema import ApplicationStatus, ServeApplicationSchema, ServeDeploySchema
 
-from serving.answer.errors import UnavailableError
+from serving.answer.errors import AnswerError, UnavailableError
 from serving.deployments.handles import translate
 from serving.deployments.replacing import Report
 
@@ -103,8 +103,10 @@ class Service:
                 return found
             try:
                 report: Report = handle.report.remote().result(timeout_s=CALL_S)
+            except TimeoutError:  # it is busy, or being replaced
+                continue
             except Exception as error:
-                raise translate(error, deployment.lower()) from error
+                raise _typed(error, deployment) from error
             if report.replica in found:
                 time.sleep(POLL_S)
             found[report.replica] = report
@@ -154,3 +156,12 @@ class Service:
             )
         application = ApplicationArgs(external_scaler_enabled=False).SerializeToString()
         ray.get(self._controller.deploy_applications.remote({self._name: arguments}, {self._name: application}))
+
+
+def _typed(error: BaseException, deployment: str) -> BaseException:
+    known = translate(error, deployment.lower())
+    if isinstance(known, AnswerError):
+        return known
+    return UnavailableError(
+        f"The replicas of {deployment} did not answer ({type(error).__name__}): see `serve status`."
+    )

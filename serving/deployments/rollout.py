@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from serving.answer.errors import AnswerError, UnavailableError
+from serving.answer.errors import UnavailableError
 from serving.deployments.replacing import PREVIOUS, Part, Report
 
 
@@ -90,7 +90,7 @@ class Rollout:
         self._service.configure(deployment, {**old, key: reference, PREVIOUS: earlier})
         try:
             after = self._wait(reference, timeout_s)
-        except AnswerError:
+        except BaseException:  # also when somebody loses patience with it
             self._service.configure(deployment, old)
             raise
         return Rolled(_versions(before), _versions(after))

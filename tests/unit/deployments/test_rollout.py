@@ -120,3 +120,14 @@ def test_one_that_takes_too_long_has_all_go_back() -> None:
     with pytest.raises(UnavailableError, match="put back"):
         rollout(service).use(A, timeout_s=10)
     assert service.config == {}
+
+
+def test_who_gives_up_waiting_has_all_go_back() -> None:
+    service = FakeService([1, 1_000])
+
+    def interrupt(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Rollout(service, ADAPTER, say=lambda _: None, sleep=interrupt).use(A, timeout_s=60)
+    assert service.config == {}

@@ -17,7 +17,7 @@ TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|tower|>"]
+CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "[TOWER]"]
 """The last is this model's alone: nothing but its tokenizer knows of it."""
 PLACES = ("Paris", "Oslo", "Lima", "Cairo", "Quito", "Delhi", "Accra", "Sofia")
 

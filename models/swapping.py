@@ -25,6 +25,8 @@ W = TypeVar("W")
 class BusyError(UnavailableError):
     """The replies under way did not end in time, so nothing was replaced."""
 
+    code = "weights_busy"
+
 
 class _Turn(Generic[W]):
     """What was current from one replacement to the next, and who still uses it."""

@@ -5,8 +5,8 @@ queries are judged with that source left out (:mod:`finetune.classifier.leaving`
 together, and the macro-F1 is that of the three routes over all labelled queries. It is a hard measure: a source's kind
 of question often has no like elsewhere.
 
-**What is judged of given weights.** Left-out sources cannot be asked of weights that have seen them all. Judged is their
-recipe, which is in their ``config.json``: it is followed again with each source left out, on the data of the settings.
+**What is judged of given weights.** Left-out sources cannot be asked of weights that have seen them all. Judged is
+their recipe, which is in their ``config.json``: it is followed again with each source left out, on the data of the settings.
 ``reproduced`` says for how many queries the recipe's model on everything decides as the given weights do. The held-out
 files, time and size are of the weights themselves.
 """

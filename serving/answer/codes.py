@@ -214,6 +214,28 @@ CODES: tuple[Code, ...] = (
         waits=True,
     ),
     Code(
+        "weights_busy",
+        503,
+        "Replies were under way for so long that their model's weights could not be replaced.",
+        "Give the command again at a quieter time: the old weights went on serving.",
+        "Replies that were under way had not ended after 60 s, so the old weights stay: try again at a quieter time.",
+        retryable=True,
+    ),
+    Code(
+        "weights_refused",
+        503,
+        "The replicas did not take new weights: those that they had go on serving.",
+        "The message says why: most often they are another model's. `answer weights list` shows what there is.",
+        "The Synthesizer did not take weights:citation@0123456789ab: it was trained on another model.",
+    ),
+    Code(
+        "service_not_running",
+        503,
+        "There is no running service to change.",
+        "Start one with `answer up`, or name its cluster with --address.",
+        "Serve does not run on this Ray cluster: start a service with `answer up`.",
+    ),
+    Code(
         "index_missing",
         503,
         "There is no index, or it cannot be read.",

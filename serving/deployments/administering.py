@@ -33,6 +33,8 @@ CALL_S = 30.0
 class NotRunningError(UnavailableError):
     """There is no running service to change."""
 
+    code = "service_not_running"
+
 
 class Service:
     """The application ``name`` on the Ray cluster that this process has joined."""

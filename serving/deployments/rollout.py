@@ -31,6 +31,8 @@ PLACES = {
 class RefusedError(UnavailableError):
     """The replicas did not take the weights: what they had goes on serving."""
 
+    code = "weights_refused"
+
 
 class Administered(Protocol):
     """A running application, as :class:`serving.deployments.administering.Service` is one."""

@@ -81,7 +81,7 @@ def test_there_are_as_many_levels_as_the_tree_has() -> None:
     assert {("models", "synthesizer"), ("answer",), ("gate", "agentic"), ("deployments", "router")} <= set(
         levels(Settings)
     )
-    assert len(list(levels(Settings))) == 27
+    assert len(list(levels(Settings))) == 28
 
 
 @pytest.mark.parametrize(
@@ -298,6 +298,7 @@ def another(key: str, value: Any) -> Any:
         "models.embedder.dtype": "bfloat16",
         "models.reranker.dtype": "bfloat16",
         "models.verifier.dtype": "bfloat16",
+        "models.relevance.dtype": "bfloat16",
         "models.reranker.long_document": "truncate",
         "models.verifier.long_document": "truncate",
         "models.verifier.kind": "pair",

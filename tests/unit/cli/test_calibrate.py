@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from serving.answer.errors import OverloadedError
 from serving.answer.policy import Policy
-from serving.answer.types import Deadline, DeclineReason
+from serving.answer.types import Deadline, DeclineReason, Phases
 from serving.cli import main, scoring
 from serving.cli.floor_report import NOT_THE_GATE, bar
 from serving.cli.scoring import Scorer, best_passage
@@ -69,6 +69,9 @@ class FakeModel(FakeEmbedder):
 
     async def embed(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
         return self.encode(texts)
+
+    async def measured(self, texts: Sequence[str], **_: Any) -> tuple[NDArray[np.float32], Phases]:
+        return self.encode(texts), Phases()
 
     def close(self) -> None:
         self.closed = True

@@ -49,7 +49,7 @@ async def test_a_cross_encoder_says_what_it_read_and_how_long_it_took(tmp_path: 
     assert metrics.phases[:2] == [scored.phases, whole.phases]
     assert await reranker.calls() == 3
     await reranker.check_health()
-    reranker._reranker.close()
+    reranker._current.current.close()
 
 
 async def test_a_verifier_is_unhealthy_once_its_device_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ async def test_a_verifier_is_unhealthy_once_its_device_is_gone(tmp_path: Path, m
     assert verdicts[1].reason is Reason.NOT_ENTAILED
     assert metrics.phases == [scored.phases]
     await verifier.check_health()
-    device = verifier._verifier._encoder._runtime._device
+    device = verifier._current.current.encoders[0]._runtime._device
 
     async def gone(_job: Any) -> Any:
         raise UnavailableError("The GPU is lost.")
@@ -71,7 +71,7 @@ async def test_a_verifier_is_unhealthy_once_its_device_is_gone(tmp_path: Path, m
         await verifier.verify([Pair("a fox", "a dog")], timeout_s=30.0)
     with pytest.raises(UnavailableError):
         await verifier.check_health()
-    verifier._verifier.close()
+    verifier._current.current.close()
 
 
 async def test_the_overlap_reference_has_no_time_to_tell() -> None:

@@ -60,7 +60,9 @@ async def test_both_judges_are_heads_of_one_encoder(heads: Path, tmp_path: Path)
     model = {"kind": "pair", "model": f"path:{heads}", "threads": 1, "threshold": 0.5}
     chosen = settings(tmp_path, verifier=model, relevance=model)
     made = await replica(chosen)
-    assert made._relevance._model is made._verifier._encoder._model
+    judges = made._current.current
+    assert judges.relevance._model is judges.encoders[0]._model
+    assert len(judges.encoders) == 1
     (verdict,) = await made.verify([Pair("the fox runs", "the fox")], timeout_s=60)
     handle = cast("DeploymentHandle", LocalHandle(made))
     (score,) = await RemoteRelevance(handle)([("the fox runs", "the fox")], deadline=DEADLINE)

@@ -53,7 +53,7 @@ class FakeEngine:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder)
         self.prompts: list[list[int]] = []
 
-    async def stream(self, ids: list[int], request: Generation, request_id: str) -> AsyncGenerator[Any, None]:
+    async def stream(self, ids: list[int], request: Generation, request_id: str, *_: Any) -> AsyncGenerator[Any, None]:
         self.prompts.append(ids)
         reply = SimpleNamespace(token_ids=[1], text=prompt.DECLINE_LINE, finish_reason="stop")
         yield SimpleNamespace(finished=True, outputs=[reply])

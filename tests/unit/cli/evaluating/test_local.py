@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from serving.answer import context
+from serving.answer.reference import RareWordRelevance
 from serving.answer.seams import Generation, Pair, Parts
 from serving.answer.types import Deadline, Delta, Message, Reason
 from serving.cli.console import Steps
@@ -26,7 +27,6 @@ from serving.settings import Settings, parse
 from tests.unit.answer.fakes import (
     FakeClassifier,
     FakeCounter,
-    FakeRelevance,
     FakeReranker,
     FakeRetriever,
     FakeSynthesizer,
@@ -76,6 +76,10 @@ ROWS = [
 ]
 
 
+async def _of_the_index(words: Sequence[str], *, deadline: Deadline) -> list[int]:
+    raise AssertionError("a row's words are counted over its own suite")
+
+
 class Engine:
     """A local engine whose models are scripted."""
 
@@ -87,7 +91,7 @@ class Engine:
             reranker=FakeReranker(),
             synthesizer=self.inner,
             verifier=FakeVerifier(),
-            relevance=FakeRelevance(irrelevant="heron"),
+            relevance=RareWordRelevance(_of_the_index),  # another corpus: it must not be asked
             counter=FakeCounter(),
         )
         counter = SimpleNamespace(control_tokens=())

@@ -26,7 +26,7 @@ PRECISION = 0.9
 """Of claims that pass the shipped threshold, on average over the development sets, as far as it can be had."""
 LEAST_RECALL = 0.2
 LOST = 0.05
-"""The share of answering sentences that the relevance judge may reject on development data. Rare words reject a tenth."""
+"""The share of answering sentences that the relevance judge may reject on dev data; rare words reject a tenth."""
 _RIDGE = 1e-5
 
 

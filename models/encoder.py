@@ -69,7 +69,7 @@ class PairEncoder:
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError) as error:
-            raise ModelUnusableError(f"{folder} has no tokenizer that loads: {error}") from error
+            raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
         if not self._tokenizer.is_fast:
             raise ModelUnusableError(
                 f"{folder} has no fast tokenizer, which splitting needs: save tokenizer.json there."

@@ -25,8 +25,8 @@ from serving.evaluation.estimates import Floats
 PRECISION = 0.9
 """Of claims that pass the shipped threshold, on average over the development sets, as far as it can be had."""
 LEAST_RECALL = 0.2
-LOST = 0.025
-"""The share of answering sentences that the relevance judge may reject on development data."""
+LOST = 0.05
+"""The share of answering sentences that the relevance judge may reject on dev data; rare words reject a tenth."""
 _RIDGE = 1e-5
 
 

@@ -93,7 +93,8 @@ def _shares(codes: NDArray[np.int64], within: Flags, hit: Flags) -> Floats:
     """For each set the share of hits among the claims within; NaN where there are none."""
     total = np.bincount(codes[within], minlength=int(codes.max()) + 1)
     hits = np.bincount(codes[within & hit], minlength=len(total))
-    return np.divide(hits, total, out=np.full(len(total), np.nan), where=total > 0)
+    shares: Floats = np.divide(hits, total, out=np.full(len(total), np.nan), where=total > 0)
+    return shares
 
 
 def _mean_of(values: Floats) -> float:

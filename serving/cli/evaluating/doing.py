@@ -71,7 +71,7 @@ class RowAsker:
         made = self._engine
         retriever = RowPassages(row, self._vocabulary, self._suite)
         parts = replace(made.parts, retriever=retriever)
-        if isinstance(parts.relevance, RareWordRelevance):
+        if made.settings.models.relevance.kind == "rare_words":
             parts = replace(parts, relevance=RareWordRelevance(retriever.frequencies))
         engine = Engine(
             parts,

@@ -143,7 +143,9 @@ def describe(folder: Path) -> dict[str, Any]:
 def _described(folder: Path) -> tuple[Grams, Head, Head]:
     found = describe(folder)
     try:
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in found["grams"].items()}
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in found["grams"].items()
+        }
         return Grams(**given), Head(**found["search"]), Head(**found["agentic"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelUnusableError(f"{folder}/config.json is damaged ({error}): copy the folder again.") from error

@@ -29,6 +29,10 @@ from serving.answer.types import Route
 from serving.evaluation.rows import RouteRow
 
 NAMES = "installed package names"
+OF_NAMES = ("packages", "invented")
+"""Sources of what code writes about names. Calibration leaves them out too: of the data, one source goes places."""
+TOPICS_ALONE = ("titles", "keywords")
+"""Sources of queries that name a topic and ask nothing."""
 _SURE = frozenset(["question word", "request", "question mark"])
 _SHORT = 12
 _PER_NAME = 3
@@ -66,7 +70,7 @@ class ClassifierInputs:
     @property
     def all(self) -> list[Input[Any]]:
         digest = hashlib.sha256("\n".join(self.names).encode()).hexdigest()
-        named: Input[Any] = Input(NAMES, digest, tuple(self.names), ())  # type: ignore[type-var]  # names are no rows
+        named: Input[Any] = Input(NAMES, digest, tuple(self.names), ())
         return [*self.routes, *self.topics, named]
 
 
@@ -122,7 +126,7 @@ def _of_names(
 ) -> Iterator[Example]:
     invented = made.distinct(made.invented_names(settings.invented_names, rng))
     words = {word for one in real if one.route is not Route.SEARCH for word in read(one.text).words}
-    for source, known, share in (("packages", list(names), 1.0), ("invented", invented, 0.3)):
+    for source, known, share in zip(OF_NAMES, (list(names), invented), (1.0, 0.3), strict=True):
         for name in known:
             for _ in range(_PER_NAME if share == 1.0 else 1):
                 yield _made(made.navigational(name, rng, bare=name not in words), Route.SEARCH, source)

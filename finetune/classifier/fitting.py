@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-from finetune.classifier.examples import Example
+from finetune.classifier.examples import TOPICS_ALONE, Example
 from finetune.classifier.settings import ClassifierSettings
 from models.classifier import Head, Judged, decide
 from models.ngrams import Grams
@@ -54,7 +54,8 @@ class Features:
 
 
 def _summed(values: Any, index: Any, pointers: Any, shape: tuple[int, int]) -> Any:
-    found = sparse.csr_matrix((values, index.copy(), pointers.copy()), shape=shape)
+    # Summing reorders what it is given, in place.
+    found = sparse.csr_matrix((values.copy(), index.copy(), pointers.copy()), shape=shape)
     found.sum_duplicates()
     found.eliminate_zeros()
     return found
@@ -77,8 +78,9 @@ def fit(features: Features, examples: Sequence[Example], settings: ClassifierSet
     """Learns from all rows: who goes somewhere, and of those who ask, who needs several looks."""
     routes = np.array([one.route.value for one in examples])
     sources = np.array([one.source for one in examples])
-    asks = routes != Route.SEARCH.value
-    search = _head(features.search, ~asks, sources, settings)
+    search = _head(features.search, routes == Route.SEARCH.value, sources, settings)
+    # A topic without a question says nothing of how many looks a question takes.
+    asks = (routes != Route.SEARCH.value) & ~np.isin(sources, TOPICS_ALONE)
     agentic = _head(features.agentic[asks], routes[asks] == Route.AGENTIC.value, sources[asks], settings)
     return Fitted((search[0], agentic[0]), (search[1], agentic[1]))
 
@@ -110,26 +112,39 @@ def balanced(positive: Bools, sources: Any) -> Floats:
 
 
 def calibrated(scores: Floats, examples: Sequence[Example], settings: ClassifierSettings) -> tuple[Head, Head]:
-    """The heads, without bias (it is in the scores), from scores by models that have not seen the rows' sources."""
+    """The heads, without bias (it is in the scores), from scores by models that have not seen the rows' sources.
+
+    Only the temperature of the agentic head is fitted. A source that is left out mostly has one label, so what remains
+    has more of the other, and an offset fitted to it would lean against the very source that is judged.
+    """
     goes = np.array([one.route is Route.SEARCH for one in examples])
-    labelled = np.array([one.labelled for one in examples])
+    sources = np.array([one.source for one in examples])
+    asked = np.array([one.labelled for one in examples]) & ~goes
     agentic = np.array([one.route is Route.AGENTIC for one in examples])
-    search = _platt(scores[:, 0], goes)
-    asked = labelled & ~goes
-    questions = np.sort(_probabilities(search, scores[~goes, 0]))[::-1]
-    leaked = int(settings.leak * len(questions))
-    threshold = float(questions[min(leaked, len(questions) - 1)]) + 1e-6 if len(questions) else 0.5
+    search = _platt(scores[:, 0], goes, offset=True)
+    questions = np.array([not one.made for one in examples]) & ~goes
     return (
-        replace(search, threshold=max(0.5, threshold)),
-        replace(_platt(scores[asked, 1], agentic[asked]), threshold=settings.agentic_above),
+        replace(search, threshold=_threshold(_probabilities(search, scores[:, 0]), questions, sources, settings.leak)),
+        replace(_platt(scores[asked, 1], agentic[asked], offset=False), threshold=settings.agentic_above),
     )
 
 
-def _platt(scores: Floats, came_true: Bools) -> Head:
+def _threshold(probabilities: Floats, questions: Bools, sources: Any, leak: float) -> float:
+    """The lowest, of at least 0.5, that no source sends more than the share ``leak`` of its questions over."""
+    lowest = 0.5
+    for source in np.unique(sources[questions]):
+        falling = np.sort(probabilities[questions & (sources == source)])[::-1]
+        first_kept = float(falling[min(int(leak * len(falling)), len(falling) - 1)])
+        lowest = max(lowest, float(np.nextafter(first_kept, 2.0)))
+    return lowest
+
+
+def _platt(scores: Floats, came_true: Bools, *, offset: bool) -> Head:
     if len(np.unique(came_true)) < 2:  # nothing to calibrate with
         return Head(bias=0.0)
-    model = LogisticRegression(C=1e6).fit(scores[:, None], came_true)
-    return Head(bias=0.0, scale=float(model.coef_[0, 0]), offset=float(model.intercept_[0]))
+    model = LogisticRegression(C=1e6, class_weight="balanced", fit_intercept=offset)
+    model.fit(scores[:, None], came_true)
+    return Head(bias=0.0, scale=float(model.coef_[0, 0]), offset=float(model.intercept_[0]) if offset else 0.0)
 
 
 def _probabilities(head: Head, scores: Floats) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from finetune.classifier.examples import ClassifierInputs, describe, given, written
-from finetune.classifier.fitting import Fitted, calibrated, fit
+from finetune.classifier.fitting import Fitted, fit
 from finetune.classifier.judging import Learning, recipe_of
 from finetune.classifier.settings import ClassifierSettings
 from finetune.run import Run
@@ -31,7 +31,7 @@ def train(run: Run, settings: ClassifierSettings, inputs: ClassifierInputs, base
     left_out = learning.left_out(settings)
     for step, (source, right) in enumerate(_right_by_source(learning, left_out.decisions), start=1):
         run.log(step, {f"right without {source}": right})
-    heads = calibrated(left_out.scores, learning.real, settings)
+    heads = left_out.heads
     model = fit(learning.features, learning.examples, settings)
     say(f"search from {heads[0].threshold:.4f}, agentic from {heads[1].threshold:.2f}")
     with run.writing_weights() as folder:

@@ -5,8 +5,8 @@ queries are judged with that source left out (:mod:`finetune.classifier.leaving`
 together, and the macro-F1 is that of the three routes over all labelled queries. It is a hard measure: a source's kind
 of question often has no like elsewhere.
 
-**What is judged of given weights.** Left-out sources cannot be asked of weights that have seen them all. Judged is
-their recipe, which is in their ``config.json``: it is followed again with each source left out, on the data of the settings.
+**What is judged of given weights.** Weights that have seen all sources cannot judge left-out ones. Judged is their
+recipe, which is in their ``config.json``: it is followed again with each source left out, on the data of the settings.
 ``reproduced`` says for how many queries the recipe's model on everything decides as the given weights do. The held-out
 files, time and size are of the weights themselves.
 """
@@ -24,7 +24,7 @@ import numpy as np
 
 from finetune import data
 from finetune.classifier.examples import ClassifierInputs, Example, given, written
-from finetune.classifier.fitting import Features, calibrated, fit, judged
+from finetune.classifier.fitting import Features, fit, judged
 from finetune.classifier.leaving import LeftOut, leave_out
 from finetune.classifier.settings import ClassifierSettings
 from finetune.judging import Judgement, Measure
@@ -103,11 +103,22 @@ def judge(settings: ClassifierSettings, weights: Path | None, base: Path) -> Jud
         "held_out": _held_out(held, [classifier.judge(one.text) for one in held]),
     }
     if settings.compare_base:
-        from finetune.classifier.comparing import compared  # noqa: PLC0415 (loads torch)
-
-        reported["base_head"] = compared(learning, followed, base)
+        reported["base_head"] = _compared(learning, followed, base)
     measures = _measures(learning.real, left_out.decisions)
     return Judgement([*measures, *_costs(classifier, weights, [one.text for one in learning.real])], DECIDES, reported)
+
+
+def _compared(learning: Learning, settings: ClassifierSettings, base: Path) -> dict[str, Any]:
+    from finetune.classifier.comparing import left_out_of_base  # noqa: PLC0415 (loads sentence-transformers)
+
+    found, milliseconds = left_out_of_base(learning.real, settings, base)
+    size = sum(path.stat().st_size for path in base.rglob("*.safetensors")) / _MEGABYTE
+    return {
+        "measured": [measure.bar() for measure in _measures(learning.real, found.decisions)],
+        "p50 ms a query": round(milliseconds, 3),
+        "megabytes": round(size, 1),
+        **_reported(learning.real, found.decisions),
+    }
 
 
 def _judged_rules(real: Sequence[Example], held: Sequence[Example]) -> Judgement:
@@ -205,8 +216,7 @@ def _reproduced(
     """The share of the real queries that the recipe's model routes as the weights do."""
     model = fit(learning.features, learning.examples, settings)
     rows = range(len(left_out.decisions))
-    heads = calibrated(left_out.scores, learning.real, settings)
-    ours = judged(model.scores(learning.features[np.array(rows)]), heads)
+    ours = judged(model.scores(learning.features[np.array(rows)]), left_out.heads)
     same = [
         found.route is classifier.judge(learning.examples[row].text).route
         for row, found in zip(rows, ours, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from finetune.classifier.examples import Example
+from finetune.classifier.examples import OF_NAMES, Example
 from finetune.classifier.fitting import Floats, calibrated, fit, judged
 from finetune.classifier.settings import ClassifierSettings
 from models.classifier import Head, Judged
@@ -26,12 +26,13 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Of the real examples, in order: the scores of models that have not seen their source, and the decisions."""
+    """The decisions on the real examples, in order, by models that have not seen their source.
 
-    scores: Floats
+    ``heads`` are calibrated on all sources: what the model that has seen everything is served with.
+    """
+
     decisions: tuple[Judged, ...]
     heads: tuple[Head, Head]
-    """Calibrated on all of ``scores``: what the model that has seen everything is served with."""
 
 
 def leave_out(
@@ -44,38 +45,37 @@ def leave_out(
 ) -> LeftOut:
     """``examples`` are the real ones first, then those that code wrote; ``features`` has a row for each."""
     sources = np.array([one.source for one in examples])
-    real = np.array([not one.made for one in examples])
-    count = int(real.sum())
-    scores = np.zeros((count, 2))
-    for source in np.unique(sources[real]):
+    judging = np.array([not one.made or one.source in OF_NAMES for one in examples])
+    scores = np.zeros((len(examples), 2))
+    for source in np.unique(sources[judging]):
         learned = np.flatnonzero(~np.isin(sources, list(family(str(source), settings))))
         model = fitted(features[learned], [examples[row] for row in learned], settings)
-        left = np.flatnonzero(real & (sources == source))
+        left = np.flatnonzero(judging & (sources == source))
         scores[left] = model.scores(features[left])
-        right = (scores[left, 0] > 0, (scores[left, 0] <= 0) & (scores[left, 1] > 0))
-        progress(str(source), _share_right([examples[row].route for row in left], *right))
-    return LeftOut(scores, *_decided(scores, examples[:count], settings))
+        progress(str(source), _share_right([examples[row].route for row in left], scores[left]))
+    kept = np.flatnonzero(judging)
+    return _decided(scores[kept], [examples[row] for row in kept], settings)
 
 
 def family(source: str, settings: ClassifierSettings) -> set[str]:
     """The sources that must not be learned from when ``source`` is judged: itself, and those of the same origin."""
-    return {source}.union(*(each for each in settings.data.together if source in each))
+    return {source}.union(*(each for each in (*settings.data.together, OF_NAMES) if source in each))
 
 
-def _decided(
-    scores: Floats, examples: Sequence[Example], settings: ClassifierSettings
-) -> tuple[tuple[Judged, ...], tuple[Head, Head]]:
+def _decided(scores: Floats, examples: Sequence[Example], settings: ClassifierSettings) -> LeftOut:
     sources = np.array([one.source for one in examples])
-    found: list[Judged | None] = [None] * len(examples)
+    found: dict[int, Judged] = {}
     for source in np.unique(sources):
         others = np.flatnonzero(sources != source)
         heads = calibrated(scores[others], [examples[row] for row in others], settings)
         left = np.flatnonzero(sources == source)
-        for row, decision in zip(left, judged(scores[left], heads), strict=True):
-            found[row] = decision
-    return tuple(one for one in found if one is not None), calibrated(scores, examples, settings)
+        found.update(zip(left.tolist(), judged(scores[left], heads), strict=True))
+    decisions = tuple(found[row] for row, one in enumerate(examples) if not one.made)
+    return LeftOut(decisions, calibrated(scores, examples, settings))
 
 
-def _share_right(routes: Sequence[Route], search: Any, agentic: Any) -> float:
-    chosen = np.where(search, Route.SEARCH.value, np.where(agentic, Route.AGENTIC.value, Route.SINGLE_PASS.value))
+def _share_right(routes: Sequence[Route], scores: Floats) -> float:
+    """At even odds: thresholds are chosen when all sources have been judged."""
+    asked = np.where(scores[:, 1] > 0, Route.AGENTIC.value, Route.SINGLE_PASS.value)
+    chosen = np.where(scores[:, 0] > 0, Route.SEARCH.value, asked)
     return float(np.mean([route.value == one for route, one in zip(routes, chosen, strict=True)]))

@@ -95,10 +95,10 @@ _VOWELS = "a a e e i i o o u oo ee ai ou y".split()
 _CODAS = ["", "", "", "", *"n r l s t x ck m nd p sh ng zz d g".split()]
 _PARTS = (
     """air app auto bank bay bike black blue book box buzz byte cafe car cart city class click cloud code craft crowd
-    daily data deal digi dog drive easy farm fast film fin fire fit flow fly food forum fox free fun game gamer geek gift
+    daily data deal digi dog drive easy farm fast film fin fire fit flow fly food forum fox free fun game gamer geek
     gold green grid hack home host house hub idea insta job jobs kids kit lab land law learn life lingo link list live
     loop mail map market media meta mind mix money moon movie music my name net news next note now one open page park
-    pay pedia pet photo pix planet play post press quick rail read red review ride road room run safe school scout search
+    pay pedia pet photo pix planet play post press quick rail read red review ride road room run safe scout search
     shop sky smart snap social soft song space sport spot star stock store story stream street style sun swap talk tech
     ticket time tip top track trade travel tube tv tutor vibe video view voice wave web wiki wire wise word work world
     yard zone"""

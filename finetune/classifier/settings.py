@@ -61,8 +61,9 @@ class ClassifierSettings(JobSettings):
     invented_names: Count = 2_500
     made_questions: Count = 4_000
     """Questions on topics, of each kind: of one look, of several, and keywords without a question."""
-    leak: Share = 0.004
-    """The share of questions that may be sent to search where the threshold is chosen: below the bar of 0.005."""
+    leak: Share = 0.01
+    """The share of its questions that any one source may send to search, where the threshold is chosen. What that makes
+    of all questions is far less, and must be: a source that nobody has seen may be worse than all of them."""
     agentic_above: Share = 0.5
     """The probability from which a question is agentic; below, it takes a single pass."""
     compare_base: bool = False

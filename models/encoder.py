@@ -71,7 +71,7 @@ class PairEncoder:
         self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
         self._dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(self._reads_as(folder), local_files_only=True)
         except (OSError, ValueError) as error:
             raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
         if not self._tokenizer.is_fast:
@@ -150,6 +150,10 @@ class PairEncoder:
     """The head that this one's rows are for. All that share a runtime share ``_forward``: it must go by the rows'."""
     _beside: Beside | None = None
     """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
+
+    def _reads_as(self, folder: Path) -> Path:
+        """Where the tokenizer is."""
+        return folder
 
     def _load(self, folder: Path) -> int:
         """Loads the model, and returns its window in tokens."""

@@ -58,6 +58,10 @@ class HeadEncoder(PairEncoder):
         """The score from which on a pair counts, as the head's own calibration has it."""
         return self._calibration.threshold
 
+    def _reads_as(self, folder: Path) -> Path:
+        del folder  # the words are the base's, and so is what makes tokens of them
+        return self._base
+
     def _load(self, folder: Path) -> int:
         self._model: Any = load(folder, self._base).to(self._device)
         return self._config.window

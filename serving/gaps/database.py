@@ -20,7 +20,7 @@ from serving.gaps.errors import GapsSchemaError, GapsUnavailableError, Unstorabl
 from serving.gaps.settings import GapsSettings
 
 FILE_NAME = "gaps.sqlite3"
-BUSY_S = 5
+BUSY_S = 15
 STATEMENT_MS = 10_000
 _WRITERS = 0x6F69_6761_7073  # names PostgreSQL's advisory lock: "oigaps"
 

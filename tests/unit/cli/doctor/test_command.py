@@ -79,7 +79,8 @@ def test_the_names_of_checks_are_stable(monkeypatch: pytest.MonkeyPatch) -> None
     assert [one["check"] for one in json.loads(answer("doctor", "--json").stdout)["checks"]] == [
         *("config", "python.version", "platform", "cpu.cores", "cpu.features", "cpu.dtype.synthesizer"),
         *("cpu.dtype.embedder", "memory", "disk.home", "disk.tmp", "disk.shm", "limits.files", "packages.lock"),
-        *("packages.importable", "packages.torch", "gpu", "models.synthesizer", "models.embedder", "index"),
+        *("packages.importable", "packages.torch", "gpu", "models.synthesizer", "models.embedder"),
+        *("models.verifier", "models.relevance", "index"),
         *("port.http", "port.ray", "environment"),
     ]
 

@@ -87,8 +87,9 @@ def test_a_guard_that_is_switched_off_is_missed(tmp_path: Path) -> None:
         {"id": "b", "document": document, "claim": document.replace("1874", "1847"), "label": 0},
     ]
     path = lines(tmp_path / "mine.jsonl", rows)
-    run("grounding", "--file", str(path), "--out", "with")
-    run("grounding", "--file", str(path), "--out", "without", "--without", "guards", "--against", "with")
+    counting = ("grounding", "--file", str(path), "--set", "models.verifier.kind=overlap")  # it tells no digits apart
+    run(*counting, "--out", "with")
+    run(*counting, "--out", "without", "--without", "guards", "--against", "with")
     values = [{m.name: m.estimate.value for m in read(Path(out)).metrics} for out in ("with", "without")]
     assert [each["balanced_accuracy"] for each in values] == [1.0, 0.5]
     assert "Against the earlier report" in Path("without/report.html").read_text()

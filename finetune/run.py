@@ -146,8 +146,8 @@ def write_json(path: Path, content: object) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Whole or not at all, whatever kills the writer."""
-    aside = path.with_name(f"{path.name}.new")
+    """Whole or not at all, whatever kills the writer, and whoever else writes it."""
+    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     with aside.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

@@ -9,6 +9,7 @@ they have.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -65,6 +66,7 @@ class Service:
             raise NotRunningError(
                 f"Several Ray clusters run here: name one of {', '.join(sorted(here))} with --address."
             )
+        logging.getLogger("ray.serve").setLevel(logging.WARNING)  # importing Serve sets it to INFO
         try:
             ray.init(
                 address=address or "auto",

@@ -189,6 +189,7 @@ async def test_an_adapter_takes_over_beside_the_other(engine: FakeEngine) -> Non
     assert set(engine.adapters) == {"a", "b"}
     engine.may_end.set()
     assert texts(await under_way) == {"/olda"}
+    assert {delta.version for delta in await under_way} == {"old"}
     await hand_over
     assert engine.adapters == ["b"]
     await written.adapt(None, "bare")

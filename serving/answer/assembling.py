@@ -77,8 +77,12 @@ class Frame:
             completion_tokens=draft.completion_tokens,
             verified_pairs=draft.verified_pairs,
         )
-        parts = {"synthesizer": draft.version, "verifier": ", ".join(draft.verifiers)}
-        return replace(self, usage=usage).asked(**(parts if draft.verified_pairs else {"synthesizer": draft.version}))
+        parts: dict[str, str] = {}
+        if draft.version or draft.prompt_tokens or draft.completion_tokens:  # else nothing was to be chosen from
+            parts["synthesizer"] = draft.version
+        if draft.verified_pairs:
+            parts["verifier"] = ", ".join(draft.verifiers)
+        return replace(self, usage=usage).asked(**parts)
 
     def asked(self, **parts: str) -> Frame:
         """The frame with the versions of parts that were asked: what they say they are, else what they are known as."""

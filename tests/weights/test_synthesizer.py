@@ -150,7 +150,12 @@ async def test_the_deadline_ends_the_stream(synthesizer: VllmSynthesizer) -> Non
 
 async def test_a_deadline_that_has_passed_starts_nothing(synthesizer: VllmSynthesizer) -> None:
     assert await reply(synthesizer, asking("Hello?"), soon(0.0)) == [
-        Delta("", "deadline", prompt_tokens=len(synthesizer._chat.encode(asking("Hello?").messages)))
+        Delta(
+            "",
+            "deadline",
+            prompt_tokens=len(synthesizer._chat.encode(asking("Hello?").messages)),
+            version=synthesizer.name,
+        )
     ]
 
 

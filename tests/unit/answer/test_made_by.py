@@ -13,7 +13,7 @@ import pytest
 from serving.answer.engine import Engine
 from serving.answer.policy import Policy
 from serving.answer.seams import Generation, Pair, Parts
-from serving.answer.types import Deadline, Delta, Passage, Route, Routing, Scores, Verdict
+from serving.answer.types import Claim, Deadline, Delta, Passage, Route, Routing, Scores, Verdict
 from serving.answer.wire import Answer, Versions
 from tests.unit.answer import fakes
 from tests.unit.answer.test_engine import parts
@@ -104,3 +104,20 @@ def test_scores_stay_what_they_are_between_processes(scores: list[float]) -> Non
     sent = pickle.loads(pickle.dumps(Scores(scores, "reranker@b")))
     assert sent == scores
     assert sent.version == "reranker@b"
+
+
+class NothingBears:
+    """Finds that no sentence bears on the question: there is nothing for the model to choose from."""
+
+    async def relevant(
+        self, question: str, claims: Sequence[Claim], passages: Sequence[Passage], *, deadline: Deadline
+    ) -> list[bool]:
+        return [False] * len(claims)
+
+
+async def test_a_model_that_had_nothing_to_choose_from_is_not_named() -> None:
+    answer = await ask(replace(versioned(), relevance=NothingBears()))
+    assert answer.decline is not None
+    assert answer.usage.completion_tokens == 0
+    assert (answer.versions.synthesizer, answer.versions.verifier) == ("", "")
+    assert answer.versions.reranker == "reranker@b"

@@ -59,10 +59,10 @@ def stored(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 class Load:
-    """Streams that ask without a pause. ``answers`` are in the order in which they were asked for, with that moment."""
+    """Streams that ask without a pause. ``answers`` come with the moments when they were asked for and when they came."""
 
     def __init__(self, url: str) -> None:
-        self.answers: list[tuple[float, Answer]] = []
+        self.answers: list[tuple[float, float, Answer]] = []
         self.failures: list[Exception] = []
         self._url = url
         self._stop = threading.Event()
@@ -72,7 +72,8 @@ class Load:
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                self.answers.append((began, ask(self._url, QUESTIONS[turn % len(QUESTIONS)], TIMEOUT_S)))
+                replied = ask(self._url, QUESTIONS[turn % len(QUESTIONS)], TIMEOUT_S)
+                self.answers.append((began, time.monotonic(), replied))
             except Exception as error:
                 self.failures.append(error)
             turn += 1
@@ -91,7 +92,7 @@ class Load:
     def wait_for_more(self) -> None:
         """Until each stream has been answered something that it asked after this was called."""
         began, seen = time.monotonic(), STREAMS
-        while sum(asked > began for asked, _ in list(self.answers)) < seen and not self.failures:
+        while sum(asked > began for asked, _, _ in list(self.answers)) < seen and not self.failures:
             assert time.monotonic() < began + TIMEOUT_S, "no answers come"
             time.sleep(0.1)
 
@@ -136,10 +137,10 @@ def test_weights_are_rolled_out_and_back_under_load_without_a_failure(server: Se
             settled.append((returned, time.monotonic(), made))
     assert not load.failures
 
-    written = [(asked, by) for asked, replied in load.answers if (by := written_by(replied))]
-    assert {by for _, by in written} == {f"citation@{a}", f"citation@{b}"}
-    for start, end, made in settled:
-        assert {by for asked, by in written if start < asked < end} == {f"citation@{made}"}
+    written = [(asked, came, by) for asked, came, replied in load.answers if (by := written_by(replied))]
+    assert {by for _, _, by in written} == {f"citation@{a}", f"citation@{b}"}
+    for start, end, made in settled:  # what comes after the end may have waited for the next change
+        assert {by for asked, came, by in written if start < asked and came < end} == {f"citation@{made}"}
     assert replies() == first
     assert use(b).returncode == 0
     assert {text for text, _ in replies()}.isdisjoint({text for text, _ in first})

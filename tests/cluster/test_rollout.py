@@ -59,7 +59,7 @@ def stored(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 class Load:
-    """Streams that ask without a pause. ``answers`` come with the moments when they were asked for and when they came."""
+    """Streams that ask without a pause. ``answers`` come with the moments when they were asked for and came."""
 
     def __init__(self, url: str) -> None:
         self.answers: list[tuple[float, float, Answer]] = []

@@ -18,7 +18,7 @@ from finetune.run import Run, write_json, write_text
 from finetune.settings import JobSettings, parse
 from finetune.training import say
 from models.catalog import ADAPTERS, Catalog
-from models.fingerprint import fingerprint
+from models.weights import content_hash
 from serving.evaluation.estimates import Difference
 
 LARGEST = 25 * 2**20
@@ -45,12 +45,12 @@ def main(arguments: list[str]) -> int:
     ours = job.judge(settings, run.weights, base)
     theirs = job.judge(settings, shipped, base)
     gain = better(ours, theirs)
-    against = f"the shipped {fingerprint(shipped)}" if shipped else "what is served without weights"
+    against = f"the shipped {content_hash(shipped)}" if shipped else "what is served without weights"
     say(f"{ours.decides}: {told(gain)} than {against}")
     if gain.low is None or gain.low <= 0:
         raise JobError(f"not released: in {ours.decides} it is {told(gain)} than {against}, which is not surely better")
-    release(run, settings, ours, gain, against=fingerprint(shipped) if shipped else None, target=target)
-    say(f"released to {target}: {fingerprint(target)}")
+    release(run, settings, ours, gain, against=content_hash(shipped) if shipped else None, target=target)
+    say(f"released to {target}: {content_hash(target)}")
     return 0
 
 
@@ -115,7 +115,7 @@ def describe(run: Run, settings: JobSettings, judged: Judgement | None, folder: 
         settings=settings,
         command=json.loads((run.folder / "given.json").read_text())["command"],
         data=json.loads((run.folder / "data.json").read_text()),
-        weights=fingerprint(run.weights),
+        weights=content_hash(run.weights),
         metrics=metrics,
     )
     write_text(folder / "README.md", text)

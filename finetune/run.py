@@ -31,12 +31,6 @@ COMPLETE = "COMPLETE"
 """A file that is written into a checkpoint last: one without it was cut off by a kill."""
 
 
-def home() -> Path:
-    """Where models and runs are kept: as the product's settings have it."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("ANSWER_HOME") or cache / "openindex-answer")
-
-
 class Run:
     """One run of a job. :meth:`open` begins it or finds it again."""
 
@@ -129,9 +123,8 @@ class Run:
 
 
 def identity(settings: JobSettings) -> dict[str, Any]:
-    """What makes a run the run it is: where it runs and what its files are relative to is no part of it."""
-    aside = {"data_root", "held_out", "licences", "threads", "cluster", "log_steps"}
-    shaping: dict[str, Any] = settings.model_dump(mode="json", exclude=aside)
+    """What makes a run the run it is, of its settings."""
+    shaping: dict[str, Any] = settings.model_dump(mode="json", exclude=set(settings.aside))
     return shaping
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -46,6 +46,10 @@ class ClusterSettings(Strict):
 class JobSettings(Strict):
     """Steps are optimizer steps; lengths are tokens."""
 
+    aside: ClassVar[frozenset[str]] = frozenset(
+        {"data_root", "held_out", "licences", "threads", "cluster", "log_steps"}
+    )
+    """What does not shape the weights: where a job runs, what its files are relative to, what it is judged on."""
     seed: int = 7
     base: str
     """The model that is trained: ``package:…``, ``path:…`` or ``hub:…``."""

@@ -68,3 +68,7 @@ class ClassifierSettings(JobSettings):
     """The probability from which a question is agentic; below, it takes a single pass."""
     compare_base: bool = False
     """Judge a logistic regression on the base's embeddings too, on the same left-out sources. Takes minutes."""
+
+    @property
+    def has_held_out(self) -> bool:
+        return True  # it is judged with each source left out in turn

@@ -132,7 +132,8 @@ def train(run: Run, settings: PairSettings, inputs: PairInputs, folder: Path) ->
         loss=partial(loss, ranking=settings.ranking_weight, dtype=settings.dtype),
     )
     with run.writing_weights() as weights:
-        tokenizer.save_pretrained(weights)
+        if whole:  # heads read with their base's tokenizer
+            tokenizer.save_pretrained(weights)
         save(model, settings, folder, weights)
         calibrate(settings, weights, folder)
 

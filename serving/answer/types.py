@@ -250,10 +250,11 @@ class PairScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A score for each pair, in order, and where the time went."""
+    """A score for each pair, in order, and where the time went. ``version`` names what gave them, where it says so."""
 
     pairs: tuple[PairScore, ...]
     phases: Phases
+    version: str = field(default="", compare=False)
 
 
 Clock = Callable[[], float]

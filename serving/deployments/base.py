@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from ray import serve
 
+from models.swapping import Swap
 from models.weights import name_of
 from serving.answer.types import Deadline, Phases
 from serving.deployments.logs import join_serve_log
 from serving.deployments.phases import PhaseMetrics
-from serving.deployments.replacing import Replaceable, Report
+from serving.deployments.replacing import Part, Replaceable, Report
 from serving.settings import DeploymentSettings, EncoderSettings
 
 WARM_UP_S = 300.0
@@ -75,6 +77,49 @@ class ReplaceableDeployment(ModelDeployment):
     async def report(self) -> Report:
         """Which replica this is, and what its parts are."""
         return Report(replica_name(), self._replaceable.parts)
+
+
+class Held(Protocol):
+    """A model of a replica: the name that answers carry for it, its health, and what gives its memory back."""
+
+    @property
+    def name(self) -> str: ...
+
+    def health(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+H = TypeVar("H", bound=Held)
+
+
+class EncoderDeployment(ReplaceableDeployment, Generic[H]):
+    """Base of those that score pairs. Its ``user_config``: ``model``, a reference, or null for what needs none.
+
+    A new model is loaded beside the old one, which serves its callers to their end.
+    """
+
+    _current: Swap[H]
+
+    async def _ready(self, reference: str | None) -> H:
+        """The model that ``reference`` names, once it has answered. Raises :class:`~models.errors.ModelError`."""
+        raise NotImplementedError
+
+    async def _begin(self, reference: str | None) -> None:
+        self._current = Swap(await self._ready(reference))
+        part = Part(reference, self._current.current.name, reference)
+        self._replaceable = Replaceable({"model": part}, {"model": self._take})
+
+    async def _take(self, reference: str | None) -> str:
+        new = await self._ready(reference)
+        await self._current.hand_over(new, lambda old: asyncio.to_thread(old.close))
+        return new.name
+
+    async def check_health(self) -> None:
+        self._current.current.health()
+
+    async def name(self) -> str:
+        return self._current.current.name
 
 
 def replica_name() -> str:

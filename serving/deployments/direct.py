@@ -28,7 +28,7 @@ class DirectCalls:
         self._reranker = RemoteReranker(handles["reranker"])
         self._verifier = RemoteVerifier(handles["verifier"])
         self._embedder = RemoteEmbedder(handles["embedder"])
-        self._names: dict[str, str] = {}
+        self._embedder_name = ""  # asked once: it is never replaced, as the others may be
 
     async def rerank(
         self,
@@ -42,7 +42,7 @@ class DirectCalls:
         async with self._permit(pairs_ceiling(documents, [query]), tenant, deadline) as permit:
             scored = await self._reranker.read(query, documents, deadline=deadline, long_document=long_document)
             permit.settle(scored.phases.tokens)
-            return Reranked(scored, await self._name("reranker"))
+            return Reranked(scored, scored.version or await self._name("reranker"))
 
     async def check(
         self, text: str, facts: Sequence[Passage], *, floor: float, tenant: str | None, deadline: Deadline
@@ -60,7 +60,7 @@ class DirectCalls:
                 chunks=verifier.chunks,
                 truncated=verifier.truncated,
                 phases=verifier.phases,
-                model=await self._name("verifier"),
+                model=verifier.version or await self._name("verifier"),
             )
 
     async def embed(self, texts: Sequence[str], *, query: bool, tenant: str | None, deadline: Deadline) -> Embedded:
@@ -68,20 +68,20 @@ class DirectCalls:
             vectors, phases = await self._embedder.measured(texts, deadline=deadline, query=query)
             permit.settle(phases.tokens)
             rows = tuple(vector.astype("<f4").tobytes() for vector in vectors)
-            return Embedded(rows, int(vectors.shape[1]), phases, await self._name("embedder"))
+            self._embedder_name = self._embedder_name or await self._name("embedder")
+            return Embedded(rows, int(vectors.shape[1]), phases, self._embedder_name)
 
     def _permit(self, tokens: int, tenant: str | None, deadline: Deadline) -> AbstractAsyncContextManager[Permit]:
         wait_s = min(self._wait_s, deadline.remaining())
         return self._gate.permit(Kind.DIRECT, tokens=tokens, wait_s=wait_s, tenant=tenant)
 
     async def _name(self, part: str) -> str:
-        """What names the weights of a part; asked once."""
-        if part not in self._names:
-            try:
-                self._names[part] = await self._handles[part].name.remote()
-            except Exception as error:
-                raise translate(error, part) from error
-        return self._names[part]
+        """What names the weights of a part now."""
+        try:
+            name: str = await self._handles[part].name.remote()
+        except Exception as error:
+            raise translate(error, part) from error
+        return name
 
 
 class _Measured:
@@ -92,10 +92,12 @@ class _Measured:
         self.phases = Phases()
         self.chunks = 0
         self.truncated = False
+        self.version = ""
 
     async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
         verdicts, scored = await self._verifier.read(pairs, deadline=deadline)
         self.phases += scored.phases
+        self.version = scored.version or self.version
         self.chunks += sum(pair.chunks for pair in scored.pairs)
         self.truncated = self.truncated or any(pair.truncated for pair in scored.pairs)
         return verdicts

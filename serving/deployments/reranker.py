@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ray import serve
@@ -12,11 +13,9 @@ from ray.serve.handle import DeploymentHandle
 from models.catalog import Catalog
 from models.documents import LongDocument
 from models.reranker import CrossEncoderReranker, EmbeddingReranker
-from models.swapping import Swap
 from serving.answer.types import Scored, Scores
-from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in, encoder_name, encoder_options
+from serving.deployments.base import WARM_UP_S, EncoderDeployment, deadline_in, encoder_name, encoder_options
 from serving.deployments.handles import RemoteEmbedder
-from serving.deployments.replacing import Part, Replaceable
 from serving.settings import Settings
 
 
@@ -51,23 +50,15 @@ def cross_encoder(settings: Settings, reference: str) -> Named:
 
 
 @serve.deployment(name="Reranker")
-class RerankerDeployment(ReplaceableDeployment):
-    """Its ``user_config``: ``model``, a reference to a cross-encoder, or null for the embedder's cosine."""
+class RerankerDeployment(EncoderDeployment[Named]):
+    """Without a reference to a cross-encoder it scores with the embedder's cosine."""
 
     async def __init__(self, settings: Settings, embedder: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
         self._settings = settings
         self._embedder = embedder
         chosen = settings.models.reranker
-        model = chosen.model if chosen.kind == "cross_encoder" else None
-        self._current = Swap(await self._ready(model))
-        part = Part(model, self._current.current.name, model)
-        self._replaceable = Replaceable({"model": part}, {"model": self._take})
-
-    async def _take(self, reference: str | None) -> str:
-        new = await self._ready(reference)
-        await self._current.hand_over(new, lambda old: asyncio.to_thread(old.close))
-        return new.name
+        await self._begin(chosen.model if chosen.kind == "cross_encoder" else None)
 
     async def _ready(self, reference: str | None) -> Named:
         """The reranker, once it has answered."""
@@ -82,28 +73,16 @@ class RerankerDeployment(ReplaceableDeployment):
         return new
 
     async def score(self, query: str, documents: list[str], *, timeout_s: float) -> Scores:
-        scored, name = await self._read(query, documents, timeout_s, None)
-        return Scores((pair.score for pair in scored.pairs), name)
+        scored = await self.read(query, documents, timeout_s=timeout_s)
+        return Scores((pair.score for pair in scored.pairs), scored.version)
 
     async def read(
         self, query: str, documents: list[str], *, timeout_s: float, long_document: LongDocument | None = None
     ) -> Scored:
         """The scores, with what was read of each document and where the time went. ``long_document``: as set."""
-        scored, _ = await self._read(query, documents, timeout_s, long_document)
-        return scored
-
-    async def _read(
-        self, query: str, documents: list[str], timeout_s: float, long_document: LongDocument | None
-    ) -> tuple[Scored, str]:
         self._count()
         deadline = deadline_in(timeout_s)
         async with self._current.use() as current:
             scored = await current.reranker.read(query, documents, deadline=deadline, long_document=long_document)
         self._measured(scored.phases)
-        return scored, current.name
-
-    async def check_health(self) -> None:
-        self._current.current.health()
-
-    async def name(self) -> str:
-        return self._current.current.name
+        return replace(scored, version=current.name)

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from ray import serve
 
 from models.catalog import Catalog
-from models.swapping import Swap
 from serving.answer.errors import UnavailableError
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
 from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
-from serving.deployments.base import WARM_UP_S, ReplaceableDeployment, deadline_in, encoder_name, encoder_options
-from serving.deployments.replacing import Part, Replaceable
+from serving.deployments.base import WARM_UP_S, EncoderDeployment, deadline_in, encoder_name, encoder_options
 from serving.settings import RelevanceSettings, Settings, VerifierSettings
 
 if TYPE_CHECKING:
@@ -80,21 +78,14 @@ def made(settings: Settings, reference: str | None) -> Judges:
 
 
 @serve.deployment(name="Verifier")
-class VerifierDeployment(ReplaceableDeployment):
-    """Its ``user_config``: ``model``, a reference to a pair classifier, or null for the overlap reference."""
+class VerifierDeployment(EncoderDeployment[Judges]):
+    """Without a reference to a pair classifier it counts words, as the overlap reference does."""
 
     async def __init__(self, settings: Settings) -> None:  # type: ignore[misc]  # Serve awaits it
         super().__init__()
         self._settings = settings
-        model = settings.models.verifier.model if settings.models.verifier.kind == "pair" else None
-        self._current = Swap(await self._ready(model))
-        part = Part(model, self._current.current.name, model)
-        self._replaceable = Replaceable({"model": part}, {"model": self._take})
-
-    async def _take(self, reference: str | None) -> str:
-        new = await self._ready(reference)
-        await self._current.hand_over(new, lambda old: asyncio.to_thread(old.close))
-        return new.name
+        chosen = settings.models.verifier
+        await self._begin(chosen.model if chosen.kind == "pair" else None)
 
     async def _ready(self, reference: str | None) -> Judges:
         """The judges, once they have answered."""
@@ -117,7 +108,8 @@ class VerifierDeployment(ReplaceableDeployment):
         async with self._current.use() as current:
             verdicts, scored = await _read(current.verifier, pairs, deadline)
         self._measured(scored.phases)
-        return [replace(verdict, version=current.name) for verdict in verdicts], scored
+        named = [replace(verdict, version=current.name) for verdict in verdicts]
+        return named, replace(scored, version=current.name)
 
     async def relevance(self, pairs: list[tuple[str, str]], *, timeout_s: float) -> list[float]:
         """How well each statement answers the question beside it, in [0, 1]."""
@@ -125,12 +117,6 @@ class VerifierDeployment(ReplaceableDeployment):
             if current.relevance is None:
                 raise UnavailableError("models.relevance.kind is rare_words: no relevance judge is loaded here")
             return await current.relevance.score(pairs, deadline=deadline_in(timeout_s))
-
-    async def check_health(self) -> None:
-        self._current.current.health()
-
-    async def name(self) -> str:
-        return self._current.current.name
 
 
 async def _read(verifier: Verifier, pairs: Sequence[Pair], deadline: Deadline) -> tuple[list[Verdict], Scored]:

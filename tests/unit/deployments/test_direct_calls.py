@@ -30,6 +30,7 @@ class FakeModels:
         self.loads: list[Load] = []
         self.gate: Gate | None = None
         self.wait_s = 0.0
+        self.generation = 1
 
     def handles(self) -> dict[str, Any]:
         return {
@@ -40,14 +41,14 @@ class FakeModels:
 
     def rerank(self, query: str, documents: list[str], **rest: Any) -> FakeResponse:
         self.asked.append((query, documents, rest["long_document"]))
-        scored = Scored(tuple(PairScore(0.5) for _ in documents), PHASES)
+        scored = Scored(tuple(PairScore(0.5) for _ in documents), PHASES, f"reranker@{self.generation}")
         return self._give(scored)
 
     def verify(self, pairs: list[Pair], **_: Any) -> FakeResponse:
         self.asked.append(tuple(pairs))
         verdicts = [Verdict(0.9 if "1889" in p.premise else 0.1, Reason.ENTAILED) for p in pairs]
         read = tuple(PairScore(verdict.score, 2, 0, truncated=True) for verdict in verdicts)
-        return self._give((verdicts, Scored(read, PHASES)))
+        return self._give((verdicts, Scored(read, PHASES, f"verifier@{self.generation}")))
 
     def embed(self, texts: list[str], **rest: Any) -> FakeResponse:
         self.asked.append((texts, rest["query"]))
@@ -95,6 +96,19 @@ async def test_a_check_adds_up_what_its_calls_took(models: FakeModels) -> None:
     assert checked.chunks == 2 * checked.pairs
     assert checked.phases.tokens == 30 * len(models.asked)
     assert models.loads[0].tokens > sum(len(fact.text) for fact in FACTS) // 3
+
+
+async def test_what_was_replaced_is_named_as_it_is_now(models: FakeModels) -> None:
+    calls = calls_over(models)
+
+    async def named() -> tuple[str, str]:
+        reranked = await calls.rerank("q", ["d"], long_document=None, tenant=None, deadline=soon())
+        checked = await calls.check("It was finished in 1889.", FACTS, floor=0.5, tenant=None, deadline=soon())
+        return reranked.model, checked.model
+
+    assert await named() == ("reranker@1", "verifier@1")
+    models.generation = 2
+    assert await named() == ("reranker@2", "verifier@2")
 
 
 async def test_vectors_cross_as_bytes(models: FakeModels) -> None:

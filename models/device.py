@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -12,6 +15,8 @@ import torch
 from serving.answer.errors import DeviceMissingError, UnavailableError
 
 T = TypeVar("T")
+
+_YIELDING = 4  # Ray's workers are at 15, and 19 is the last
 
 
 def choose(device: str | None, memory_share: float | None = None) -> torch.device:
@@ -34,7 +39,11 @@ def choose(device: str | None, memory_share: float | None = None) -> torch.devic
 
 
 class DeviceThread:
-    """Runs jobs in order on one thread of its own, with ``threads`` threads inside each operation."""
+    """Runs jobs in order on one thread of its own, with ``threads`` threads inside each operation.
+
+    Where the system lets a thread yield, these do: on a CPU they would keep the event loops, which refuse what is too
+    much and hear callers leave, waiting for their turn on the same cores.
+    """
 
     def __init__(self, name: str, *, threads: int) -> None:
         self._name = name
@@ -60,4 +69,7 @@ class DeviceThread:
 
 
 def _set_threads(threads: int) -> None:
+    """For the thread that calls it, and those that its operations start."""
     torch.set_num_threads(threads)
+    if sys.platform == "linux":  # elsewhere a priority is the process's
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + _YIELDING))

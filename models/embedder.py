@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
+from models.batcher.work import Totals
 from models.batching import batches
 from models.cpu import Dtype, cpu_flags, resolve_dtype
 from models.device import choose
@@ -116,6 +117,11 @@ class Embedder:
     async def warm_up(self) -> None:
         """Embeds texts as long as the window, as many as a pass takes."""
         await self.embed(["word " * self.max_tokens] * max(1, self._batch_tokens // self.max_tokens))
+
+    @property
+    def totals(self) -> Totals:
+        """What all passes held, with and without padding."""
+        return self._runtime.totals
 
     def health(self) -> None:
         """Raises :class:`~serving.answer.errors.UnavailableError` when there is work and nothing comes of it."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from models.batcher.work import Totals
 from models.batching import batches
 from models.collating import collate
 from models.cpu import Dtype, cpu_flags, resolve_dtype
@@ -136,6 +137,11 @@ class PairEncoder:
         """Runs rows of the full window, as many as a pass takes, so that the first real one finds all allocated."""
         rows = max(1, self._batch_tokens // self.max_tokens)
         await self.score([("word " * self.max_tokens, "word")] * rows)
+
+    @property
+    def totals(self) -> Totals:
+        """What all passes held, with and without padding."""
+        return self._runtime.totals
 
     def health(self) -> None:
         """Raises :class:`~serving.answer.errors.UnavailableError` when there is work and nothing comes of it."""

@@ -33,10 +33,11 @@ from typing import Any
 
 from metering import Meter, MeteredRelevance, MeteredVerifier, Starter
 from paired import Written, at_least, at_most, middle, whole_at, without
+from small_index import indexed
 
 from models.synthesizer import VllmSynthesizer
 from serving.answer.engine import Engine
-from serving.answer.errors import AnswerError, IndexMissingError
+from serving.answer.errors import AnswerError
 from serving.answer.events import Event, Finished, Proven
 from serving.answer.prompt import CONTROL_TOKENS
 from serving.answer.reference import RareWordRelevance
@@ -46,14 +47,12 @@ from serving.answer.types import Deadline, Outcome, Route, Routing, Verdict
 from serving.answer.wire import Answer, Versions
 from serving.cli.console import Steps
 from serving.cli.evaluating.local import LocalProduct
-from serving.cli.indexing import embedder_name, index_given
+from serving.cli.indexing import embedder_name
 from serving.cli.options import effective
 from serving.deployments.handles import RemoteReranker
 from serving.deployments.router import counter_of
 from serving.deployments.synthesizer import options_of
-from serving.retrieval.changes import Given
 from serving.retrieval.index import HybridIndex
-from serving.retrieval.installed import InstalledReport, installed_documents
 from serving.retrieval.retriever import IndexRetriever
 from serving.settings import Settings, SettingsError
 
@@ -76,9 +75,6 @@ QUESTIONS = (
     "What does shutil.copytree do?",
     "What does itertools.groupby return?",
 )
-MODULES = ("itertools", "functools", "shutil", "heapq", "json", "contextlib", "random", "textwrap", "os", "bisect")
-"""What the small index holds, with these: the questions' modules and some that are like them."""
-MORE_MODULES = ("builtins", "collections", "operator", "datetime", "pathlib", "statistics", "string")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,19 +283,6 @@ def _bench(settings: Settings, product: LocalProduct, index: HybridIndex, synthe
         control_tokens=(*CONTROL_TOKENS, *counter.control_tokens),
     )
     return Bench(engine, starter, synthesizer, meter)
-
-
-def indexed(settings: Settings, folder: Path, steps: Steps) -> Settings:
-    """The settings, with a small index in ``folder`` when theirs holds none that can be searched."""
-    try:
-        HybridIndex.open(settings.index_path, embedder_name(settings))
-    except IndexMissingError as error:
-        steps.say(f"{error.message}; measuring over a small index of the standard library in {folder}")
-        small = settings.model_copy(update={"index": folder})
-        documents = installed_documents(InstalledReport(), (), modules=(*MODULES, *MORE_MODULES))
-        index_given([Given("the standard library", documents)], small, steps, replace=True)
-        return small
-    return settings
 
 
 async def run(chosen: argparse.Namespace, settings: Settings, steps: Steps) -> dict[str, object]:

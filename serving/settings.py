@@ -265,7 +265,10 @@ class GateSettings(Strict):
     """What one tenant may hold of ``direct``; all of it when not set."""
     when_agentic_is_spent: Literal["wait", "single_pass", "reject"] = "wait"
     wait_s: Positive = 30.0
-    """How long a call waits for a permit before it gets 429."""
+    """How long a call waits for a permit before it gets 429; one that would wait longer, at the pace of the last calls,
+    gets it at once."""
+    direct_wait_s: Positive = 2.0
+    """The same for ``direct``: programs come back by themselves, and what waits is work that outlives their load."""
     escalation_alarm: Share = 0.30
     """The share of agentic questions above which the monitor warns."""
     escalation_window_s: Positive = 300.0

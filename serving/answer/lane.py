@@ -130,6 +130,8 @@ class Lane:
             raise self._overloaded("is spent", tokens)
         if waiting >= self._budget.queue:
             raise self._overloaded("is spent and its queue is full", tokens)
+        if self._expected_s(tokens) > wait_s:
+            raise self._overloaded(f"is spent and will not free up within {wait_s:g} s", tokens)
         return await self._wait(tokens, wait_s)
 
     def free(self, *, tokens: int, permits: int = 0) -> None:
@@ -179,6 +181,21 @@ class Lane:
                 self._reserve(waiter.tokens)
                 waiter.granted.set_result(True)
             del self._queue[waiter]
+
+    def _expected_s(self, tokens: int) -> float:
+        """How long a call of ``tokens`` would wait at the pace that was measured; 0 as long as none was.
+
+        Who would wait in vain is told at once, while it can still go elsewhere, and holds no place in the queue.
+        """
+        rate = self._drain.rate()
+        if not rate > 0 or not self._held:
+            return 0.0
+        waiting = [waiter.tokens for waiter in self._queue if not waiter.granted.done()]
+        missing = self._tokens + sum(waiting) + tokens - self._budget.tokens
+        # Calls that run are taken to be of one size: what one gives back comes with its permit.
+        each = _work(self._tokens, self._held) / self._held
+        calls = self._held + len(waiting) + 1 - self._budget.concurrency
+        return max(missing, calls * each) / rate
 
     def _fits(self, tokens: int) -> bool:
         return self._held < self._budget.concurrency and self._tokens + tokens <= self._budget.tokens

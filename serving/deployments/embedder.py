@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ray import serve
 
+from models.batcher.work import Totals
 from models.catalog import Catalog
 from models.embedder import Embedder
 from serving.answer.types import Phases
@@ -39,6 +40,10 @@ class EmbedderDeployment(ModelDeployment):
 
     async def name(self) -> str:
         return self._embedder.name
+
+    async def totals(self) -> Totals:
+        """What all forward passes held since the replica started."""
+        return self._embedder.totals
 
     async def __del__(self) -> None:
         self._embedder.close()

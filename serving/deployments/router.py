@@ -106,7 +106,7 @@ class RouterDeployment:
             time.monotonic,
             tenants=_shares(settings),
         )
-        self._direct = DirectCalls(handles, self._gate, wait_s=gate.wait_s)
+        self._direct = DirectCalls(handles, self._gate, wait_s=gate.direct_wait_s)
         self._monitor = EscalationMonitor(
             time.monotonic, window_s=gate.escalation_window_s, alarm_above=gate.escalation_alarm
         )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
+
 import httpx
 import pytest
+from ray import serve
 
 from serving.cli.up import Server
 from tests.rerank_clients import DOCUMENTS, embed_with_openai, rerank_with_cohere
 
 pytestmark = pytest.mark.cluster
+
+PASSES_UNTIL_HEARD = 5
+"""The one under way, and what passes go by until the server has heard that a connection is closed: of twenty or so."""
 
 
 def test_cohere_ranks_documents(server: Server) -> None:
@@ -35,6 +42,29 @@ def test_a_text_is_checked_and_the_time_is_told(server: Server) -> None:
     ranked = httpx.post(f"{server.url}/v1/rerank", json={"query": "tower", "documents": DOCUMENTS}, timeout=120)
     assert float(ranked.headers["x-total-time"]) >= float(ranked.headers["x-compute-time"]) > 0
     assert int(ranked.headers["x-padded-tokens"]) >= int(ranked.headers["x-compute-tokens"]) > 10
+
+
+async def test_who_leaves_has_at_most_one_more_pass(server: Server) -> None:
+    """What is under way when a caller hangs up is finished, and nothing else of what it sent is begun."""
+    embedder = serve.get_deployment_handle("Embedder", "answer")
+    rng = random.Random(3)
+    texts = [" ".join(rng.choices(DOCUMENTS[1].split(), k=100)) for _ in range(400)]
+
+    async def passes() -> int:
+        return int((await embedder.totals.remote()).passes)
+
+    before = await passes()
+    async with httpx.AsyncClient(timeout=300) as client:
+        asking = asyncio.create_task(client.post(f"{server.url}/v1/embeddings", json={"model": "x", "input": texts}))
+        while await passes() < before + 2:  # noqa: ASYNC110 - another process counts
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+    at_leaving = await passes()
+    while (found := await passes()) != at_leaving:
+        at_leaving = found
+        await asyncio.sleep(2.0)  # longer than any pass takes
+    assert 2 <= at_leaving - before <= 2 + PASSES_UNTIL_HEARD, at_leaving - before
 
 
 def test_what_is_more_than_the_budget_is_refused_as_retryable(server: Server) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
+
 import pytest
 import torch
 
@@ -42,3 +46,22 @@ def test_torch_fails_beyond_its_share() -> None:
     total = torch.cuda.get_device_properties(where).total_memory
     with pytest.raises(torch.cuda.OutOfMemoryError):
         torch.empty(total // 20, dtype=torch.uint8, device=where)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is the process's")
+async def test_what_computes_yields_to_the_event_loop() -> None:
+    """The operations' own threads too, which are started by the first operation."""
+
+    def multiply() -> list[int]:
+        before = set(os.listdir("/proc/self/task"))
+        torch.ones(700, 700) @ torch.ones(700, 700)
+        started = set(os.listdir("/proc/self/task")) - before
+        mine = [threading.get_native_id(), *map(int, started)]
+        return [os.getpriority(os.PRIO_PROCESS, thread) for thread in mine]
+
+    computing = device.DeviceThread("tiny", threads=2)
+    try:
+        priorities = await computing.run(multiply)
+    finally:
+        computing.close()
+    assert min(priorities) > os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

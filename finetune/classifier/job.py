@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from torch.utils.tensorboard import SummaryWriter
+
 from finetune.classifier.examples import ClassifierInputs, describe, given, written
 from finetune.classifier.fitting import Fitted, fit
 from finetune.classifier.judging import Learning, recipe_of
@@ -29,8 +31,10 @@ def train(run: Run, settings: ClassifierSettings, inputs: ClassifierInputs, base
     learning = Learning.of(settings, inputs)
     run.forget_after(0)
     left_out = learning.left_out(settings)
-    for step, (source, right) in enumerate(_right_by_source(learning, left_out.decisions), start=1):
-        run.log(step, {f"right without {source}": right})
+    with SummaryWriter(str(run.folder / "tensorboard")) as events:
+        for step, (source, right) in enumerate(_right_by_source(learning, left_out.decisions), start=1):
+            run.log(step, {f"right without {source}": right})
+            events.add_scalar(f"right without {source}", right, step)
     heads = left_out.heads
     model = fit(learning.features, learning.examples, settings)
     say(f"search from {heads[0].threshold:.4f}, agentic from {heads[1].threshold:.2f}")

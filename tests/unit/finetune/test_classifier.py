@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from finetune import jobs
 from finetune.classifier import fitting, made
@@ -111,6 +112,16 @@ def test_a_run_logs_each_source_once_even_when_it_is_begun_again(kit: Path, tmp_
     train(kit, tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, len(QUERIES) + 1))
+
+
+def test_tensorboard_shows_what_was_logged(trained: Path) -> None:
+    lines = [json.loads(line) for line in (trained.parent / "metrics.jsonl").read_text().splitlines()]
+    events = EventAccumulator(str(trained.parent / "tensorboard")).Reload()
+    shown = {tag: events.Scalars(tag)[0] for tag in events.Tags()["scalars"]}
+    assert len(shown) == len(lines)
+    for line in lines:
+        (tag,) = line.keys() - {"step"}
+        assert (shown[tag].step, shown[tag].value) == (line["step"], pytest.approx(line[tag], abs=1e-6))
 
 
 def test_weights_and_rules_are_judged_on_the_same_cases(kit: Path, trained: Path, tmp_path: Path) -> None:

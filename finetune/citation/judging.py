@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from finetune import data
-from finetune.citation.asking import EMBEDDER, POLICY, Models, Outcomes, ask_all
+from finetune.citation.asking import EMBEDDER, JUDGES, POLICY, Models, Outcomes, ask_all
 from finetune.citation.settings import CitationSettings
 from finetune.errors import JobError
 from finetune.home import home
@@ -96,12 +96,14 @@ def _twice(name: str, found: Sequence[Outcomes], before: Sequence[Outcomes]) -> 
 
 
 def _asked(settings: CitationSettings, rows: Sequence[QaRow], model: Path) -> list[Outcomes]:
-    shaping = f"{fingerprint(model)} {prompt.version()} {POLICY.model_dump_json()} {[row.id for row in rows]}"
+    catalog = Catalog(home())
+    embedder, judges = (catalog.locate(reference, progress=say) for reference in (EMBEDDER, JUDGES))
+    asked = Models(model, embedder, judges, catalog.base_of(judges, progress=say) or judges, settings.threads)
+    shaping = f"{fingerprint(model)} {fingerprint(judges)} {prompt.version()} {POLICY.model_dump_json()} {[row.id for row in rows]}"
     folder = home() / "finetune" / "asked"
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{hashlib.sha256(shaping.encode()).hexdigest()[:12]}.jsonl"
-    embedder = Catalog(home()).locate(EMBEDDER, progress=say)
-    return ask_all(rows, Models(model, embedder, settings.threads), kept)
+    return ask_all(rows, asked, kept)
 
 
 def _as_qa(row: RerankRow) -> QaRow:

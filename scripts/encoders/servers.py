@@ -78,8 +78,9 @@ def plain(peers: Path, model: Path, dtype: str, steps: Steps) -> Launch:
 def vllm(peers: Path, model: Path, dtype: str, steps: Steps) -> Launch:
     python, port = environment(peers, LOCKED, steps), free_port()
     command = (
-        str(python.with_name("vllm")), "serve", str(model), "--runner=pooling", f"--dtype={dtype}", f"--port={port}",
-        "--disable-log-requests", "--gpu-memory-utilization=0.2",
+        # Not its own command, which looks for the package under the name of the GPU build.
+        str(python), "-m", "vllm.entrypoints.openai.api_server", f"--model={model}", "--runner=pooling",
+        f"--dtype={dtype}", f"--port={port}", "--gpu-memory-utilization=0.2",
     )  # fmt: skip
     # Left alone it computes on one core of two.
     variables = {**_THREADS, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}

@@ -18,7 +18,7 @@ from finetune.jobs import JOBS
 from finetune.judging import better
 from finetune.pairs import scoring
 from finetune.pairs.bm25 import Bm25
-from finetune.pairs.calibrating import even, fit, precise, precision
+from finetune.pairs.calibrating import KEPT, even, fit, keeping, precise, precision, quoted
 from finetune.pairs.cases import ClaimCase, QuestionCase
 from finetune.pairs.judge import Claims, across
 from finetune.pairs.settings import PairSettings
@@ -162,6 +162,26 @@ def test_the_threshold_is_the_lowest_precise_one() -> None:
     assert precise(["a"] * 5, scores, labels) == 0.76
     assert precision(["a"] * 5, scores >= 0.6, labels) == 0.75
     assert np.isnan(precision(["a"] * 5, scores >= 2, labels))
+
+
+def test_no_threshold_refuses_what_stands_in_its_document() -> None:
+    quotations = np.linspace(0.7, 0.9, 201)
+    assert keeping(0.6, quotations) == 0.6
+    assert keeping(0.88, quotations) == 0.71
+    assert (quotations >= keeping(0.88, quotations)).mean() >= KEPT
+    assert keeping(0.88, np.full(9, 0.1)) == 0.5
+    assert keeping(0.88, np.array([])) == 0.88
+
+
+def test_quotations_come_from_all_over_and_stand_in_their_document() -> None:
+    documents = [f"The tower of place {n} is old. It was built in {1800 + n}, as people say." for n in range(40)]
+    cases = [ClaimCase(f"{n}", "a" if n < 20 else "b", (text, text), "c", True) for n, text in enumerate(documents)]
+    found = quoted(cases, 10)
+    assert len(found) == 10
+    assert {case.of for case in found} == {"a", "b"}
+    assert all(case.claim in case.documents[0] for case in found)
+    assert len({case.claim[:6] for case in found}) == 2  # not always the first sentence
+    assert quoted([ClaimCase("none", "a", ("",), "c", True)], 10) == []
 
 
 def test_macro_gives_every_set_the_same_weight() -> None:

@@ -108,6 +108,17 @@ def filled(examples: Sequence[E], *, batch: int) -> list[E]:
     return [*examples, *itertools.islice(itertools.cycle(examples), missing)]
 
 
+def whole(examples: Sequence[E], settings: JobSettings) -> list[E]:
+    """The examples of all steps of a run, one after another; the last batch of an epoch is filled up as above.
+
+    Nothing is left of a run that is resumed at its end. In the middle of an epoch the Trainer would take a step more.
+    """
+    a_step = settings.batch_size * settings.accumulate
+    epoch = filled(examples, batch=a_step)
+    steps = settings.max_steps if settings.max_steps > 0 else math.ceil(settings.epochs * len(epoch) / a_step)
+    return list(itertools.islice(itertools.cycle(epoch), steps * a_step))
+
+
 def fit(
     run: Run,
     settings: JobSettings,
@@ -127,7 +138,7 @@ def fit(
     trainer = _LossTrainer(
         model=model,
         args=arguments(run, settings),
-        train_dataset=Examples(filled(examples, batch=settings.batch_size)),
+        train_dataset=Examples(whole(examples, settings)),
         data_collator=collate,
         callbacks=[Watch(run), Sealed(), *callbacks],
         loss=loss,
@@ -156,8 +167,7 @@ def arguments(run: Run, settings: JobSettings) -> TrainingArguments:
         output_dir=str(run.checkpoints),
         seed=settings.seed,
         data_seed=settings.seed,
-        num_train_epochs=settings.epochs,
-        max_steps=settings.max_steps,
+        num_train_epochs=1,  # the examples are those of all epochs
         per_device_train_batch_size=settings.batch_size // settings.cluster.workers,
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,

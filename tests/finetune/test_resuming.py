@@ -118,6 +118,21 @@ def test_killed_at_any_moment_it_ends_the_same(config: Path, expected: Path, tmp
     assert_same(run, expected)
 
 
+def test_a_run_that_ended_in_the_middle_of_an_epoch_is_at_its_end(tmp_path: Path) -> None:
+    """What is killed between its last checkpoint and its weights takes no step more."""
+    config, run = tiny.config(tmp_path / "tiny", max_steps=11), tmp_path / "run"
+    for _ in range(2):
+        process = trained(config, run)
+        process.join()
+        assert process.exitcode == 0
+        kept = tmp_path / "kept"
+        if not kept.exists():
+            shutil.copytree(run, kept)
+            shutil.rmtree(run / "weights")
+    assert_same(run, kept)
+    assert {path.name for path in run.glob("checkpoints/*")} == {path.name for path in kept.glob("checkpoints/*")}
+
+
 def test_a_run_is_trained_by_one_process_at_a_time(config: Path, tmp_path: Path) -> None:
     """Started twice, it is trained once: the second process finds it held, waits, and finds it finished."""
     run = tmp_path / "run"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 
 import pytest
 import torch
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from finetune import training, workers
 from finetune.citation import job
 from finetune.errors import JobError
-from finetune.training import filled, grouped
+from finetune.settings import JobSettings
+from finetune.training import filled, grouped, whole
 
 
 @given(st.lists(st.integers(), min_size=1, max_size=40), st.integers(1, 9))
@@ -22,6 +24,17 @@ def test_every_batch_is_whole_and_begins_as_it_was(examples: list[int], batch: i
     assert len(found) - len(examples) < batch
     assert found[: len(examples)] == examples
     assert set(found) == set(examples)
+
+
+@given(st.lists(st.integers(), min_size=1, max_size=20), st.integers(1, 5), st.integers(1, 3), st.floats(0.1, 4))
+def test_a_run_has_its_steps_and_no_more(examples: list[int], batch: int, accumulate: int, epochs: float) -> None:
+    settings = JobSettings(base="path:x", batch_size=batch, accumulate=accumulate, epochs=epochs)
+    a_step = batch * accumulate
+    an_epoch = -(-len(examples) // a_step)
+    found = whole(examples, settings)
+    assert len(found) == math.ceil(epochs * an_epoch) * a_step
+    assert found == [filled(examples, batch=a_step)[at % (an_epoch * a_step)] for at in range(len(found))]
+    assert len(whole(examples, settings.model_copy(update={"max_steps": 7}))) == 7 * a_step
 
 
 @given(st.lists(st.integers(0, 99), max_size=60), st.integers(1, 7), st.integers(0, 9))

@@ -171,19 +171,49 @@ class RerankerSettings(EncoderSettings):
         return self
 
 
+Family = Literal[
+    "auto",
+    "cross_encoder",
+    "nli",
+    "minicheck_roberta",
+    "minicheck_deberta",
+    "minicheck_flan_t5",
+    "factcg",
+    "bespoke_minicheck",
+]
+_OWN_THRESHOLD = 0.5
+
+
 class VerifierSettings(EncoderSettings):
-    """``overlap`` counts content words; ``pair`` asks the pair classifier at ``model``."""
+    """``overlap`` counts content words; ``pair`` asks the model at ``model``, which reads pairs as its ``family``."""
 
     kind: Literal["overlap", "pair"] = "overlap"
     model: str | None = None
+    family: Family = "auto"
+    """What the model was trained to read, which no checkpoint says of itself: MiniCheck's three encoders and its model
+    that writes (``bespoke_minicheck``, on vLLM), FactCG, a cross-encoder of pairs, or one of natural language inference
+    (``nli``), whose contradictions are told apart. ``auto``: which of these two it is by its labels."""
     long_document: LongDocument = "chunk_max"
     """What becomes of a premise that does not fit beside the claim; as at the reranker."""
     threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
+    """A family that decides at a threshold of its own (MiniCheck and FactCG: 0.5) keeps it where none is set."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_its_own_threshold(cls, given: Any) -> Any:
+        if isinstance(given, dict) and str(given.get("family")).startswith(("minicheck", "factcg", "bespoke")):
+            return {"threshold": _OWN_THRESHOLD, **given}
+        return given
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
         if self.kind == "pair" and not self.model:
             raise ValueError("models.verifier.kind is pair: set models.verifier.model, e.g. path:/models/minicheck")
+        if self.kind == "overlap" and self.family != "auto":
+            raise ValueError(
+                f"models.verifier.family is {self.family}, which a verifier of kind overlap has no use for: set "
+                "models.verifier.kind to pair"
+            )
         return self
 
 

@@ -49,8 +49,8 @@ class _Read:
 class PairEncoder:
     """Scores pairs in [0, 1]: sigmoid for one label, else the softmax share of the positive one.
 
-    The positive label is the one named ``entail...`` in the model's ``id2label``, else the last; of three labels or more
-    one named ``contradict...`` is told beside it, at its highest over a document's pieces. ``order`` is how the
+    The positive label is the one named ``entail...`` in the model's ``id2label``, else the last; of three labels or
+    more one named ``contradict...`` is told beside it, at its highest over a document's pieces. ``order`` is how the
     model was trained: rerankers read the query first, grounding checkers the document. ``max_tokens`` narrows the
     model's window; ``batch_tokens`` bounds rows times the longest row of a pass; ``threads`` is the width of an
     operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory; ``dtype`` is that of the

@@ -1,7 +1,7 @@
 """The families of verifiers that others have published: what each reads, in what portions, and how it decides.
 
-What a checkpoint was trained on is no part of it: two RoBERTas with two labels may want their texts in any order. So the
-settings name the family, and this table says what follows from it. Sources: MiniCheck (Tang et al., 2024,
+What a checkpoint was trained on is no part of it: two RoBERTas with two labels may want their texts in any order. So
+the settings name the family, and this table says what follows from it. Sources: MiniCheck (Tang et al., 2024,
 https://arxiv.org/abs/2404.10774, code https://github.com/Liyan06/MiniCheck) and FactCG (Lei et al., 2025,
 https://arxiv.org/abs/2501.17144, code https://github.com/derenlei/FactCG), with their model cards.
 """
@@ -95,7 +95,9 @@ def described(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise ModelUnusableError(f"{folder} has no config.json that can be read: save the whole model there.") from error
+        raise ModelUnusableError(
+            f"{folder} has no config.json that can be read: save the whole model there."
+        ) from error
     return config
 
 
@@ -128,7 +130,7 @@ def resolve(family: Family, config: Mapping[str, Any], name: str) -> Family:
 
 def labels(config: Mapping[str, Any]) -> dict[int, str]:
     """A classifier's labels by number, in lower case; two without names where it says nothing."""
-    said = config.get("id2label") or {number: "" for number in range(int(config.get("num_labels", 2)))}
+    said = config.get("id2label") or dict.fromkeys(range(int(config.get("num_labels", 2))), "")
     return {int(number): str(label).lower() for number, label in said.items()}
 
 

@@ -220,6 +220,4 @@ class GenerativeVerifier:
 def _settled(asked: Sequence[_Asked], chances: Sequence[float]) -> tuple[PairScore, ...]:
     """Each pair's score, from the chances of its prompts, pair after pair."""
     left = iter(chances)
-    return tuple(
-        settled([[next(left) for _ in row] for row in one.prompts], truncated=one.truncated) for one in asked
-    )
+    return tuple(settled([[next(left) for _ in row] for row in one.prompts], truncated=one.truncated) for one in asked)

@@ -8,7 +8,7 @@ from typing import Any
 from tokenizers import AddedToken
 
 from models.documents import LongDocument, Pieces, lay_out
-from models.errors import InputTooLongError, ModelUnusableError
+from models.errors import ModelUnusableError
 from models.families import PART, Layout
 from models.pairs import PairRow, PairTokenizer
 from models.text import readable

@@ -12,8 +12,8 @@ _NOWHERE = "\0"
 
 
 def plain_reader(tokenizer: Any) -> Tokenizer:
-    """A copy of a (fast) transformers tokenizer's backend that neither pads nor cuts, and makes no special token of what
-    is written in a text. What goes around a text is as it was.
+    """A copy of a (fast) transformers tokenizer's backend that neither pads nor cuts, and makes no special token of
+    what is written in a text. What goes around a text is as it was.
 
     A unigram model has its special tokens among the pieces that words are made of, so there it is not enough that they
     are not looked for.

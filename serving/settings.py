@@ -181,7 +181,6 @@ Family = Literal[
     "factcg",
     "bespoke_minicheck",
 ]
-_OWN_THRESHOLD = 0.5
 
 
 class VerifierSettings(EncoderSettings):
@@ -192,28 +191,24 @@ class VerifierSettings(EncoderSettings):
     family: Family = "auto"
     """What the model was trained to read, which no checkpoint says of itself: MiniCheck's three encoders and its model
     that writes (``bespoke_minicheck``, on vLLM), FactCG, a cross-encoder of pairs, or one of natural language inference
-    (``nli``), whose contradictions are told apart. ``auto``: which of these two it is by its labels."""
+    (``nli``), whose contradictions are told apart. ``auto``: which of these two it is by its labels. The model that
+    writes wants ``dtype: auto``, and takes ``gpu_memory_share`` for its weights and its cache."""
     long_document: LongDocument = "chunk_max"
     """What becomes of a premise that does not fit beside the claim; as at the reranker."""
-    threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
-    """A family that decides at a threshold of its own (MiniCheck and FactCG: 0.5) keeps it where none is set."""
+    threshold: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """Where none is set: 0.5 for the families that decide there (MiniCheck's and FactCG), 0.85 for the others."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _at_its_own_threshold(cls, given: Any) -> Any:
-        if isinstance(given, dict) and str(given.get("family")).startswith(("minicheck", "factcg", "bespoke")):
-            return {"threshold": _OWN_THRESHOLD, **given}
-        return given
+    @property
+    def floor(self) -> float:
+        """The score at which a claim is entailed."""
+        if self.threshold is not None:
+            return self.threshold
+        return 0.85 if self.family in ("auto", "cross_encoder", "nli") else 0.5
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:
         if self.kind == "pair" and not self.model:
             raise ValueError("models.verifier.kind is pair: set models.verifier.model, e.g. path:/models/minicheck")
-        if self.kind == "overlap" and self.family != "auto":
-            raise ValueError(
-                f"models.verifier.family is {self.family}, which a verifier of kind overlap has no use for: set "
-                "models.verifier.kind to pair"
-            )
         return self
 
 

@@ -152,7 +152,7 @@ class Proving:
         return Judged(self._claims[at], Reason.ENTAILED, citations, self._by_passage(at))
 
     def _by_passage(self, at: int) -> tuple[tuple[int, Verdict], ...]:
-        """Each cited passage's verdict on the claim: that on the fact it supports least, with what it contradicts most."""
+        """Each cited passage's verdict on the claim: that on the fact it supports least, contradicted as its worst."""
 
         def verdict(chunk: int) -> Verdict:
             of_facts = [self._verdicts[_Question(at, fact, (chunk,))] for fact in range(len(self._facts[at]))]

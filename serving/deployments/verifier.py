@@ -66,8 +66,8 @@ def made(settings: Settings, reference: str | None, writing: GenerativeVerifier 
     chosen, judge = settings.models.verifier, settings.models.relevance
     encoders: list[Held] = []
     encoder: PairEncoder | None = None
-    verifier: Verifier = OverlapVerifier(chosen.threshold)
-    name = f"overlap@{chosen.threshold:g}"
+    verifier: Verifier = OverlapVerifier(chosen.floor)
+    name = f"overlap@{chosen.floor:g}"
     if reference is not None and writing is not None:
         verifier, encoders = writing, [writing]
         name = encoder_name(reference, Catalog(settings.home).locate(reference), writing.name)
@@ -76,7 +76,7 @@ def made(settings: Settings, reference: str | None, writing: GenerativeVerifier 
         from models.verifier import PairVerifier
 
         encoder = _encoder(settings, reference)
-        verifier, encoders = PairVerifier(encoder, threshold=chosen.threshold), [encoder]
+        verifier, encoders = PairVerifier(encoder, threshold=chosen.floor), [encoder]
         name = encoder_name(reference, Catalog(settings.home).locate(reference), encoder.name)
     relevance: PairEncoder | None = None
     if judge.kind == "pair":
@@ -151,9 +151,7 @@ async def started(settings: Settings, reference: str) -> GenerativeVerifier:
 
     options = await asyncio.to_thread(engine_options, settings, reference)
     chosen = settings.models.verifier
-    return await GenerativeVerifier.start(
-        options, threshold=chosen.threshold, long_document=chosen.long_document
-    )
+    return await GenerativeVerifier.start(options, threshold=chosen.floor, long_document=chosen.long_document)
 
 
 def engine_options(settings: Settings, reference: str) -> VllmOptions:
@@ -173,8 +171,7 @@ def engine_options(settings: Settings, reference: str) -> VllmOptions:
     on_gpu = chosen.device == "cuda"
     return VllmOptions(
         model=folder,
-        # The default of encoders is for small ones.
-        dtype=chosen.dtype if "dtype" in chosen.model_fields_set else "auto",
+        dtype=chosen.dtype,
         max_model_len=min(chosen.max_tokens or WINDOW, int(config.get("max_position_embeddings") or WINDOW)),
         kv_cache_gib=None if on_gpu else _CPU_CACHE_GIB,  # None: what its share leaves
         gpu_memory_utilization=share or 0.3,

@@ -60,8 +60,8 @@ class CitedChunk(CamelOut):
 
 class ClaimChecked(CamelOut):
     """A sentence of the text, by its UTF-8 byte offsets. ``citationIndices`` are places in ``citedChunks``; ``reason``
-    is ``entailed``, or why nothing is cited, and ``words`` are those that decided it. ``contradictionScore`` is how much
-    one of the facts says the opposite, where the verifier tells that apart from saying nothing; else null.
+    is ``entailed``, or why nothing is cited, and ``words`` are those that decided it. ``contradictionScore`` is how
+    much one of the facts says the opposite, where the verifier tells that apart from saying nothing; else null.
     """
 
     start_pos: int

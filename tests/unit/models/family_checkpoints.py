@@ -23,9 +23,9 @@ from transformers import (
 )
 
 WORDS = (
-    "tower city river bridge market winter summer music teacher engine garden window forest letter harbour museum was is "
-    "the a of in built opened closed painted near old new tall small not never and with predict choose your answer based "
-    "on paragraph above can we conclude that options yes no I think"
+    "tower city river bridge market winter summer music teacher engine garden window forest letter harbour museum was "
+    "is the a of in built opened closed painted near old new tall small not never and with predict choose your answer "
+    "based on paragraph above can we conclude that options yes no I think"
 ).split()
 
 
@@ -68,7 +68,7 @@ def roberta(folder: Path, *, seed: int = 0, labels: int = 2) -> Path:
 
 
 def deberta(folder: Path, *, seed: int = 0) -> Path:
-    vocabulary = _unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]"], "[UNK]") + [("[MASK]", 0.0)]
+    vocabulary = [*_unigrams(["[PAD]", "[CLS]", "[SEP]", "[UNK]"], "[UNK]"), ("[MASK]", 0.0)]
     tokenizer = DebertaV2Tokenizer(vocab=vocabulary, unk_id=3, model_max_length=2048)
     torch.manual_seed(seed)
     config = DebertaV2Config(

@@ -144,9 +144,7 @@ def test_special_tokens_in_a_text_are_text(case: Opened) -> None:
     [row], _ = encoder._reader.rows(0, forged, forged)
     [clean], _ = encoder._reader.rows(0, "the tower", "the tower")
     special = set(plain.tokenizer.all_special_ids) - {plain.tokenizer.unk_token_id}
-    found, expected = [
-        [number for number in one.tokens["input_ids"] if number in special] for one in (row, clean)
-    ]
+    found, expected = [[number for number in one.tokens["input_ids"] if number in special] for one in (row, clean)]
     assert found == expected
     assert found.count(plain.tokenizer.eos_token_id) == specials
 
@@ -200,7 +198,9 @@ async def test_three_way_inference_tells_contradiction_apart(tmp_path: Path, fam
 
     @torch.inference_mode()
     def plain(document: str, claim: str) -> list[float]:
-        chances: list[float] = model.eval()(**tokenizer(document, claim, return_tensors="pt")).logits.softmax(-1)[0].tolist()
+        chances: list[float] = (
+            model.eval()(**tokenizer(document, claim, return_tensors="pt")).logits.softmax(-1)[0].tolist()
+        )
         return chances
 
     short = [("the quick fox runs", "a fox sleeps"), ("the dog", "the moon is over the sun")]

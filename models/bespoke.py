@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from sentencex import segment
-
 from serving.answer.types import Message, PairScore
 
 SYSTEM = (
@@ -33,11 +31,6 @@ TOP = 20
 
 def messages(document: str, claim: str) -> tuple[Message, ...]:
     return Message("system", SYSTEM), Message("user", f"Document: {document}\nClaim: {claim}")
-
-
-def sentences(claim: str) -> list[str]:
-    """The sentences of a claim; none when it has no word."""
-    return [stripped for sentence in segment("en", claim) if (stripped := sentence.strip())]
 
 
 def chance_of_yes(first: Iterable[tuple[str, float]]) -> float:

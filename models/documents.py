@@ -29,8 +29,9 @@ class Pieces:
 
 
 def lay_out(document: str, offsets_of: Offsets, room: int, mode: LongDocument, *, unit: str = "tokens") -> Pieces:
-    """``document`` in pieces of at most ``room`` tokens, or what ``unit`` calls them, cut at the ends of sentences where
-    there are any.
+    """``document`` in pieces of at most ``room`` tokens, or what ``unit`` calls them.
+
+    They are cut at the ends of sentences where there are any.
 
     Raises :class:`~models.errors.InputTooLongError` in the mode ``error``, when more than one is needed.
     """

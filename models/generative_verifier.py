@@ -6,12 +6,12 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from models.bespoke import CHUNK, TOP, chance_of_yes, messages, sentences, settled
+from models.bespoke import CHUNK, TOP, chance_of_yes, messages, settled
 from models.chat import ChatEncoder
 from models.documents import LongDocument, lay_out
 from models.errors import InputTooLongError
@@ -25,6 +25,10 @@ from serving.answer.seams import Pair
 from serving.answer.types import Clock, Deadline, PairScore, Phases, Reason, Scored, Verdict
 
 _DOCUMENT_SHARE = 8  # at least an eighth of the window is the document's
+
+
+Sentences = Callable[[str], Sequence[str]]
+"""Cuts a claim into its sentences."""
 
 
 class FirstTokens(Protocol):
@@ -60,6 +64,7 @@ class GenerativeVerifier:
         engine: FirstTokens,
         *,
         name: str,
+        sentences: Sentences,
         max_model_len: int,
         threshold: float = 0.5,
         long_document: LongDocument = "chunk_max",
@@ -70,6 +75,7 @@ class GenerativeVerifier:
             raise ValueError(f"threshold is {threshold}, and must lie between 0 and 1: 0.5 is the usual one.")
         self.name = name
         self._engine = engine
+        self._sentences = sentences
         self._chat = ChatEncoder(engine.tokenizer)
         self._words = plain_reader(engine.tokenizer)
         self._max_model_len = max_model_len
@@ -85,7 +91,12 @@ class GenerativeVerifier:
 
     @classmethod
     async def start(
-        cls, options: VllmOptions, *, threshold: float = 0.5, long_document: LongDocument = "chunk_max"
+        cls,
+        options: VllmOptions,
+        *,
+        sentences: Sentences,
+        threshold: float = 0.5,
+        long_document: LongDocument = "chunk_max",
     ) -> GenerativeVerifier:
         """Starts the engine and its process: a minute or so, during which the loop stands still.
 
@@ -99,6 +110,7 @@ class GenerativeVerifier:
             return cls(
                 engine,
                 name=options.name or f"{options.model.name}@{fingerprint(options.model)}",
+                sentences=sentences,
                 max_model_len=options.max_model_len,
                 threshold=threshold,
                 long_document=long_document,
@@ -165,7 +177,7 @@ class GenerativeVerifier:
         return [await loop.run_in_executor(self._encoding, self._prompts, pair) for pair in pairs]
 
     def _prompts(self, pair: Pair) -> _Asked:
-        said = sentences(readable(pair.claim))
+        said = [said for sentence in self._sentences(readable(pair.claim)) if (said := sentence.strip())]
         if not said:
             return _Asked((), truncated=False)
         frame = max(len(self._chat.encode(messages("", sentence))) for sentence in said)

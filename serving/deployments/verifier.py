@@ -18,6 +18,7 @@ from models.catalog import Catalog
 from serving.answer.errors import UnavailableError
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
+from serving.answer.sentences import split
 from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
 from serving.deployments.base import WARM_UP_S, EncoderDeployment, Held, deadline_in, encoder_name, encoder_options
 from serving.settings import Settings
@@ -151,7 +152,9 @@ async def started(settings: Settings, reference: str) -> GenerativeVerifier:
 
     options = await asyncio.to_thread(engine_options, settings, reference)
     chosen = settings.models.verifier
-    return await GenerativeVerifier.start(options, threshold=chosen.floor, long_document=chosen.long_document)
+    return await GenerativeVerifier.start(
+        options, sentences=split, threshold=chosen.floor, long_document=chosen.long_document
+    )
 
 
 def engine_options(settings: Settings, reference: str) -> VllmOptions:

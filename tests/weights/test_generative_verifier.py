@@ -17,6 +17,7 @@ from models.generative_verifier import GenerativeVerifier
 from models.vllm_options import VllmOptions
 from serving.answer.errors import DeadlineExceededError
 from serving.answer.seams import Pair
+from serving.answer.sentences import split
 from serving.answer.types import Deadline
 from tests.processes import assert_ended, children
 
@@ -37,7 +38,9 @@ def folder(home: Path) -> Path:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def verifier(folder: Path) -> AsyncIterator[GenerativeVerifier]:
     before = children()
-    started = await GenerativeVerifier.start(VllmOptions(folder, dtype="float32", max_model_len=1024, threads=1))
+    started = await GenerativeVerifier.start(
+        VllmOptions(folder, dtype="float32", max_model_len=1024, threads=1), sentences=split
+    )
     await started.warm_up()
     yield started
     started.close()

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from models.bespoke import CHUNK, SYSTEM, chance_of_yes, messages, sentences, settled
+from models.bespoke import CHUNK, SYSTEM, chance_of_yes, messages, settled
 from models.chat import ChatEncoder
 from models.errors import InputTooLongError
 from models.generative_verifier import GenerativeVerifier
 from serving.answer.errors import DeadlineExceededError, UnavailableError
 from serving.answer.seams import Pair
+from serving.answer.sentences import split
 from serving.answer.types import Deadline, PairScore, Reason
 from tests import tiny
 
@@ -64,7 +65,7 @@ class FakeEngine:
 
 
 def verifier(engine: FakeEngine, **options: Any) -> GenerativeVerifier:
-    return GenerativeVerifier(engine, name="fake@0", **{"max_model_len": 2048, **options})
+    return GenerativeVerifier(engine, name="fake@0", sentences=split, **{"max_model_len": 2048, **options})
 
 
 def test_the_prompt_is_the_authors() -> None:
@@ -85,14 +86,6 @@ def test_every_spelling_of_yes_counts_and_nothing_else() -> None:
     assert chance_of_yes([(token, math.log(chance)) for token, chance in first]) == pytest.approx(0.6)
     assert chance_of_yes([]) == 0.0
     assert chance_of_yes([("yes", 0.0), ("Yes", 0.0)]) == 1.0
-
-
-def test_a_claim_is_read_by_its_sentences() -> None:
-    assert sentences("The tower was built in 1889. Dr. Eiffel built it!") == [
-        "The tower was built in 1889.",
-        "Dr. Eiffel built it!",
-    ]
-    assert sentences("  ") == sentences("") == []
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=4), max_size=4))

@@ -28,8 +28,10 @@ class Pieces:
     truncated: bool = False
 
 
-def lay_out(document: str, offsets_of: Offsets, room: int, mode: LongDocument) -> Pieces:
-    """``document`` in pieces of at most ``room`` tokens, cut at the ends of sentences where there are any.
+def lay_out(document: str, offsets_of: Offsets, room: int, mode: LongDocument, *, unit: str = "tokens") -> Pieces:
+    """``document`` in pieces of at most ``room`` tokens, or what ``unit`` calls them.
+
+    They are cut at the ends of sentences where there are any.
 
     Raises :class:`~models.errors.InputTooLongError` in the mode ``error``, when more than one is needed.
     """
@@ -40,7 +42,7 @@ def lay_out(document: str, offsets_of: Offsets, room: int, mode: LongDocument) -
         return Pieces((document,))
     if mode == "error":
         raise InputTooLongError(
-            f"A document of {len(offsets)} tokens is longer than the {room} that fit beside its query or claim: "
+            f"A document of {len(offsets)} {unit} is longer than the {room} that fit beside its query or claim: "
             "send it in parts, or set long_document to chunk_max or truncate."
         )
     pieces = _fitting(document, offsets, offsets_of, room)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -21,6 +21,7 @@ from models.cpu import Dtype, cpu_flags, resolve_dtype
 from models.device import choose
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
+from models.families import label_named
 from models.fingerprint import fingerprint
 from models.pairs import Beside, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
@@ -29,6 +30,13 @@ from serving.answer.types import Deadline, PairScore, Scored
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # a CPU is fastest with what stays in its caches
 _ENDLESS = 10**6  # tokenizers without a limit of their own report an enormous one
+
+
+class RowScore(NamedTuple):
+    """What a row scores, and how much it is contradicted, where the model has a label for that."""
+
+    score: float
+    contradiction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,8 @@ class _Read:
 class PairEncoder:
     """Scores pairs in [0, 1]: sigmoid for one label, else the softmax share of the positive one.
 
-    The positive label is the one named ``entail...`` in the model's ``id2label``, else the last. ``order`` is how the
+    The positive label is the one named ``entail...`` in the model's ``id2label``, else the last; of three labels or
+    more one named ``contradict...`` is told beside it, at its highest over a document's pieces. ``order`` is how the
     model was trained: rerankers read the query first, grounding checkers the document. ``max_tokens`` narrows the
     model's window; ``batch_tokens`` bounds rows times the longest row of a pass; ``threads`` is the width of an
     operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory; ``dtype`` is that of the
@@ -82,11 +91,11 @@ class PairEncoder:
         if self._tokenizer.pad_token_id is None:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
         self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
-        self._reader = PairTokenizer(self._tokenizer, order=order, max_tokens=self.max_tokens, beside=self._beside)
+        self._reader = self._reading(order)
         self._padding = {"input_ids": self._tokenizer.pad_token_id}
         if "token_type_ids" in self._tokenizer.model_input_names:
             self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
-        self._runtime = EncoderRuntime[PairRow, float](
+        self._runtime = EncoderRuntime[PairRow, RowScore](
             folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
         )
 
@@ -118,7 +127,7 @@ class PairEncoder:
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """:meth:`score` on the calling thread, in passes of its own."""
         rows, read = self._read_all(pairs, self._long_document, _always_wanted)
-        scores = [0.0] * len(rows)
+        scores = [RowScore(0.0)] * len(rows)
         for batch in batches([row.length for row in rows], self._batch_tokens):
             for index, score in zip(batch, self._forward([rows[i] for i in batch]), strict=True):
                 scores[index] = score
@@ -157,6 +166,13 @@ class PairEncoder:
     _beside: Beside | None = None
     """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
 
+    exclusive = False
+    """Whether a score must be above a threshold to pass it, or may be at it."""
+
+    def _reading(self, order: Order) -> PairTokenizer:
+        """What makes rows of pairs."""
+        return PairTokenizer(self._tokenizer, order=order, max_tokens=self.max_tokens, beside=self._beside)
+
     def _reads_as(self, folder: Path) -> Path:
         """Where the tokenizer is."""
         return folder
@@ -170,7 +186,7 @@ class PairEncoder:
         except (OSError, ValueError) as error:
             raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
         self._model = keep_head_exact(model.eval().to(self._device))
-        self._positive = _positive_label(self._model.config)
+        self._positive, self._contradiction = _labels(self._model.config)
         return _window(self._model.config, self._tokenizer)
 
     def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
@@ -191,17 +207,21 @@ class PairEncoder:
         return rows, read
 
     @torch.inference_mode()
-    def _forward(self, rows: list[PairRow]) -> list[float]:
+    def _forward(self, rows: list[PairRow]) -> list[RowScore]:
         inputs = collate(
             [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
         )
         logits = self._model(**inputs).logits.float()
-        chances = torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
-        scores: list[float] = chances.tolist()
-        return scores
+        if logits.shape[1] == 1:
+            return [RowScore(chance) for chance in torch.sigmoid(logits[:, 0]).tolist()]
+        chances = logits.softmax(-1)
+        positive: list[float] = chances[:, self._positive].tolist()
+        if self._contradiction is None:
+            return [RowScore(chance) for chance in positive]
+        return list(map(RowScore, positive, chances[:, self._contradiction].tolist()))
 
 
-def _best(scores: Sequence[float], read: Sequence[_Read]) -> tuple[PairScore, ...]:
+def _best(scores: Sequence[RowScore], read: Sequence[_Read]) -> tuple[PairScore, ...]:
     """The best row of each pair, the first among equals; ``scores`` are the rows', pair after pair."""
     best: list[PairScore] = []
     begin = 0
@@ -209,8 +229,10 @@ def _best(scores: Sequence[float], read: Sequence[_Read]) -> tuple[PairScore, ..
         own = scores[begin : begin + one.rows]
         begin += one.rows
         if own:
-            score = max(own)
-            best.append(PairScore(score, len(own), own.index(score), one.truncated))
+            values = [row.score for row in own]
+            score = max(values)
+            against = max((row.contradiction for row in own if row.contradiction is not None), default=None)
+            best.append(PairScore(score, len(own), values.index(score), one.truncated, against))
         else:
             best.append(PairScore(0.0, 0, None, one.truncated))
     return tuple(best)
@@ -220,16 +242,28 @@ def _always_wanted() -> None:
     """The check of a call that nobody can leave."""
 
 
-def _positive_label(config: Any) -> int:
-    for label, name in (config.id2label or {}).items():
-        if str(name).lower().startswith("entail"):
-            return int(label)
-    return int(config.num_labels) - 1
+def _labels(config: Any) -> tuple[int, int | None]:
+    """The label that counts, and that of contradictions where being contradicted is more than not being entailed."""
+    said = {"id2label": config.id2label, "num_labels": config.num_labels}
+    entailed = label_named(said, "entail")
+    positive = int(config.num_labels) - 1 if entailed is None else entailed
+    return positive, label_named(said, "contradict") if config.num_labels > 2 and entailed is not None else None
 
 
 def _window(config: Any, tokenizer: Any) -> int:
-    """How many tokens a row may have. RoBERTa's position table begins with rows that no token uses."""
+    """How many tokens a row may have."""
     positions = getattr(config, "max_position_embeddings", 0) or _ENDLESS
     if "roberta" in config.model_type:
-        positions -= config.pad_token_id + 1
+        positions = learned_positions(config)
     return int(min(positions, tokenizer.model_max_length))
+
+
+def learned_positions(config: Any) -> int:
+    """How many tokens may be in a row before the model has no position for the next.
+
+    RoBERTa's position table begins with rows that no token uses. T5 has none, and DeBERTa seldom.
+    """
+    positions = int(getattr(config, "max_position_embeddings", 0) or _ENDLESS)
+    if "roberta" in config.model_type:
+        return positions - int(config.pad_token_id) - 1
+    return positions if getattr(config, "position_biased_input", True) else _ENDLESS

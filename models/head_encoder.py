@@ -13,7 +13,7 @@ import torch
 
 from models.collating import collate
 from models.cpu import Dtype
-from models.encoder import PairEncoder
+from models.encoder import PairEncoder, RowScore
 from models.errors import ModelUnusableError
 from models.features import features
 from models.heads_config import Calibration, HeadsConfig
@@ -70,14 +70,14 @@ class HeadEncoder(PairEncoder):
         return {"marks": marks(tokens, sides)}
 
     @torch.inference_mode()
-    def _forward(self, rows: list[PairRow]) -> list[float]:
+    def _forward(self, rows: list[PairRow]) -> list[RowScore]:
         inputs = collate(
             [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
         )
         task = torch.tensor([row.head for row in rows], device=self._device)
         with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._dtype == "bfloat16"):
             logits: list[float] = self._model(task=task, **inputs).float().tolist()
-        return logits
+        return list(map(RowScore, logits))
 
     def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
         given = self._calibration

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Encoding
 
 from models.documents import LongDocument, Pieces, lay_out
 from models.errors import InputTooLongError
+from models.plain_text import plain_reader
 from models.text import readable
 
 Order = Literal["document_first", "settled_first"]
@@ -47,10 +48,7 @@ class PairTokenizer:
         self.max_tokens = max_tokens
         self._beside = beside
         self._order = order
-        self._backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-        self._backend.no_padding()
-        self._backend.no_truncation()
-        self._backend.encode_special_tokens = True
+        self._backend = plain_reader(tokenizer)
         self._specials = self._backend.num_special_tokens_to_add(True)
         self._with_types = "token_type_ids" in tokenizer.model_input_names
 
@@ -75,12 +73,15 @@ class PairTokenizer:
 
     def _room(self, settled: Encoding) -> int:
         room = self.max_tokens - self._specials - len(settled.ids)
+        self._check_room(room, len(settled.ids))
+        return room
+
+    def _check_room(self, room: int, settled: int) -> None:
         if room < self.max_tokens // _DOCUMENT_SHARE:
             raise InputTooLongError(
-                f"A query or claim of {len(settled.ids)} tokens leaves no room for a document in a window of "
+                f"A query or claim of {settled} tokens leaves no room for a document in a window of "
                 f"{self.max_tokens}: make it shorter."
             )
-        return room
 
     def _encode(self, text: str) -> Encoding:
         return self._backend.encode(text, add_special_tokens=False)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-_HEADS = ("classifier", "score")  # what transformers calls the last layer of a sequence classifier
+_HEADS = ("classifier", "score", "lm_head")  # what transformers calls the layer that the scores come out of
 
 
 def keep_head_exact(model: Any) -> Any:

@@ -12,7 +12,8 @@ from serving.answer.types import Deadline, Reason, Scored, Verdict
 class PairVerifier:
     """The seam :class:`~serving.answer.seams.Verifier` over a pair encoder that reads the document first.
 
-    A claim is entailed when its best piece of the premise scores at least ``threshold``.
+    A claim is entailed when its best piece of the premise scores at least ``threshold``, or more than it where the
+    encoder's family has it so.
     """
 
     def __init__(self, encoder: PairEncoder, *, threshold: float = 0.5) -> None:
@@ -28,7 +29,10 @@ class PairVerifier:
     async def read(self, pairs: Sequence[Pair], *, deadline: Deadline) -> tuple[list[Verdict], Scored]:
         """:meth:`verify` with what was read of each premise, and the time it took."""
         scored = await self._encoder.read([(pair.premise, pair.claim) for pair in pairs], deadline=deadline)
-        return [Verdict(pair.score, self._reason(pair.score)) for pair in scored.pairs], scored
+        verdicts = [
+            Verdict(pair.score, self._reason(pair.score), contradiction=pair.contradiction) for pair in scored.pairs
+        ]
+        return verdicts, scored
 
     async def warm_up(self) -> None:
         await self._encoder.warm_up()
@@ -37,4 +41,5 @@ class PairVerifier:
         self._encoder.close()
 
     def _reason(self, score: float) -> Reason:
-        return Reason.ENTAILED if score >= self._threshold else Reason.NOT_ENTAILED
+        passed = score > self._threshold if self._encoder.exclusive else score >= self._threshold
+        return Reason.ENTAILED if passed else Reason.NOT_ENTAILED

@@ -11,7 +11,7 @@ import json
 import multiprocessing
 import os
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +116,36 @@ class VllmEngine:
 
         ``request_id`` names the request inside the engine and must be its only one of that name.
         """
+        outputs = self._outputs(prompt, _sampling(request), request_id, adapter)
+        try:
+            async for output in outputs:
+                yield output
+        except (VLLMClientError, ValueError) as error:
+            # The prompt was checked before: what is left for vLLM to refuse is the grammar. Its message would quote the
+            # passages that the grammar holds.
+            raise GrammarError("The engine refuses the request's grammar.") from error
+        finally:
+            await outputs.aclose()
+
+    async def first_token(self, prompt: list[int], request_id: str, *, top: int) -> list[tuple[str, float]]:
+        """The ``top`` likeliest tokens after a prompt of token ids, as text, with their log-probabilities.
+
+        Cancelling it aborts the request. ``request_id`` as in :meth:`stream`.
+        """
+        sampling = SamplingParams(temperature=0.0, max_tokens=1, logprobs=top, output_kind=RequestOutputKind.FINAL_ONLY)
+        async with aclosing(self._outputs(prompt, sampling, request_id, None)) as outputs:
+            async for output in outputs:
+                if output.finished and output.outputs[0].logprobs:
+                    [first] = output.outputs[0].logprobs
+                    return [(one.decoded_token or "", one.logprob) for one in first.values()]
+        raise UnavailableError("The language model's engine gave up this request.")
+
+    async def _outputs(
+        self, prompt: list[int], sampling: SamplingParams, request_id: str, adapter: LoRARequest | None
+    ) -> AsyncGenerator[Any, None]:
         if self.dead:
             raise UnavailableError("The language model's engine is not running.")
-        outputs = self._engine.generate(
-            {"prompt_token_ids": prompt}, _sampling(request), request_id, lora_request=adapter
-        )
+        outputs = self._engine.generate({"prompt_token_ids": prompt}, sampling, request_id, lora_request=adapter)
         finished = False
         try:
             async for output in outputs:
@@ -130,10 +155,6 @@ class VllmEngine:
             raise UnavailableError("The language model's engine has died.") from error
         except EngineGenerateError as error:
             raise UnavailableError("The language model failed on this request.") from error
-        except (VLLMClientError, ValueError) as error:
-            # The prompt was checked before: what is left for vLLM to refuse is the grammar. Its message would quote the
-            # passages that the grammar holds.
-            raise GrammarError("The engine refuses the request's grammar.") from error
         finally:
             await outputs.aclose()
             if not finished and not self.dead:

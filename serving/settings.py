@@ -171,14 +171,39 @@ class RerankerSettings(EncoderSettings):
         return self
 
 
+Family = Literal[
+    "auto",
+    "cross_encoder",
+    "nli",
+    "minicheck_roberta",
+    "minicheck_deberta",
+    "minicheck_flan_t5",
+    "factcg",
+    "bespoke_minicheck",
+]
+
+
 class VerifierSettings(EncoderSettings):
-    """``overlap`` counts content words; ``pair`` asks the pair classifier at ``model``."""
+    """``overlap`` counts content words; ``pair`` asks the model at ``model``, which reads pairs as its ``family``."""
 
     kind: Literal["overlap", "pair"] = "overlap"
     model: str | None = None
+    family: Family = "auto"
+    """What the model was trained to read, which no checkpoint says of itself: MiniCheck's three encoders and its model
+    that writes (``bespoke_minicheck``, on vLLM), FactCG, a cross-encoder of pairs, or one of natural language inference
+    (``nli``), whose contradictions are told apart. ``auto``: which of these two it is by its labels. The model that
+    writes wants ``dtype: auto``, and takes ``gpu_memory_share`` for its weights and its cache."""
     long_document: LongDocument = "chunk_max"
     """What becomes of a premise that does not fit beside the claim; as at the reranker."""
-    threshold: Annotated[float, Field(gt=0.0, le=1.0)] = 0.85
+    threshold: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """Where none is set: 0.5 for the families that decide there (MiniCheck's and FactCG), 0.85 for the others."""
+
+    @property
+    def floor(self) -> float:
+        """The score at which a claim is entailed."""
+        if self.threshold is not None:
+            return self.threshold
+        return 0.85 if self.family in ("auto", "cross_encoder", "nli") else 0.5
 
     @model_validator(mode="after")
     def _has_model(self) -> Self:

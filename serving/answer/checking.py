@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from serving.answer.direct import CheckedClaim
 from serving.answer.leaning import in_context
-from serving.answer.proving import Proving
+from serving.answer.proving import Proving, strongest
 from serving.answer.seams import Verifier
 from serving.answer.sentences import split
 from serving.answer.statements import Block, Statement
@@ -78,14 +78,15 @@ def _claim(text: str, claim: Claim, judged: Judged | None, floor: float, *, requ
         return CheckedClaim(said, span, Reason.NOT_A_CLAIM, 0.0)
     if judged is None:
         return CheckedClaim(said, span, Reason.UNCITED, 0.0)
+    against = strongest(verdict for _, verdict in judged.verdicts)
     if judged.proven:
         score = judged.citations[0].score
         if score < floor:
-            return CheckedClaim(said, span, Reason.BELOW_FLOOR, score)
-        return CheckedClaim(said, span, Reason.ENTAILED, score, _sorted(judged.citations))
+            return CheckedClaim(said, span, Reason.BELOW_FLOOR, score, contradiction=against)
+        return CheckedClaim(said, span, Reason.ENTAILED, score, _sorted(judged.citations), contradiction=against)
     nearest = max((verdict for _, verdict in judged.verdicts), key=lambda verdict: verdict.score)
     words = next((verdict.words for _, verdict in judged.verdicts if verdict.reason is judged.reason), ())
-    return CheckedClaim(said, span, judged.reason, nearest.score, words=words)
+    return CheckedClaim(said, span, judged.reason, nearest.score, words=words, contradiction=against)
 
 
 def _sorted(citations: Sequence[Citation]) -> tuple[Citation, ...]:

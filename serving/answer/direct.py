@@ -38,7 +38,8 @@ class Embedded:
 class CheckedClaim:
     """A sentence of a text, where it stands in it (UTF-8 bytes), and what the facts say of it.
 
-    ``score`` is that of its citations when it is proven, else the best that one fact gives it. A claim that states
+    ``score`` is that of its citations when it is proven, else the best that one fact gives it; ``contradiction`` the
+    most that one fact contradicts it, where the verifier tells. A claim that states
     nothing is not ``required`` to be grounded.
     """
 
@@ -48,6 +49,7 @@ class CheckedClaim:
     score: float
     citations: tuple[Citation, ...] = ()
     words: tuple[str, ...] = ()
+    contradiction: float | None = None
 
     @property
     def required(self) -> bool:

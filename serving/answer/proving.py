@@ -8,6 +8,7 @@ that holds its subsets, smallest first: so no set is ever cited of which a part 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -151,16 +152,13 @@ class Proving:
         return Judged(self._claims[at], Reason.ENTAILED, citations, self._by_passage(at))
 
     def _by_passage(self, at: int) -> tuple[tuple[int, Verdict], ...]:
-        """Each cited passage's verdict on the claim: that on the fact it supports least."""
-        return tuple(
-            (
-                chunk,
-                min(
-                    (self._verdicts[_Question(at, fact, (chunk,))] for fact in range(len(self._facts[at]))), key=_worth
-                ),
-            )
-            for chunk in self._claims[at].chunks
-        )
+        """Each cited passage's verdict on the claim: that on the fact it supports least, contradicted as its worst."""
+
+        def verdict(chunk: int) -> Verdict:
+            of_facts = [self._verdicts[_Question(at, fact, (chunk,))] for fact in range(len(self._facts[at]))]
+            return replace(min(of_facts, key=_worth), contradiction=strongest(of_facts))
+
+        return tuple((chunk, verdict(chunk)) for chunk in self._claims[at].chunks)
 
     def _rejected(self, at: int) -> Judged:
         """Drops a claim for the reason of the passage that came nearest to proving it."""
@@ -168,6 +166,11 @@ class Proving:
         nearest = max((verdict for _, verdict in by_passage), key=_worth, default=Verdict(0.0, Reason.UNCITED))
         reason = Reason.NOT_ENTAILED if nearest.reason is Reason.ENTAILED else nearest.reason
         return Judged(self._claims[at], reason, verdicts=by_passage)
+
+
+def strongest(verdicts: Iterable[Verdict]) -> float | None:
+    """The highest contradiction of any, None where none tells of one."""
+    return max((one.contradiction for one in verdicts if one.contradiction is not None), default=None)
 
 
 def _worth(verdict: Verdict) -> tuple[bool, float]:

@@ -121,13 +121,15 @@ class Claim:
 class Verdict:
     """What is said of a claim against a passage: a score in [0, 1], a reason, and the words that decided it.
 
-    ``version`` names the verifier that said it; empty when it never changes, or none was asked.
+    ``contradiction`` is how much the passage says the opposite, in [0, 1], where the verifier tells that apart from
+    saying nothing. ``version`` names the verifier that said it; empty when it never changes, or none was asked.
     """
 
     score: float
     reason: Reason
     words: tuple[str, ...] = ()
     version: str = field(default="", compare=False)
+    contradiction: float | None = None
 
 
 class Scores(list[float]):
@@ -240,12 +242,14 @@ class Phases:
 class PairScore:
     """A document's score in [0, 1] beside a claim or query: that of ``best_chunk``, the best of the ``chunks`` pieces
     that it was read in. ``truncated`` says that some of it was not read. No piece: one of the texts says nothing.
+    ``contradiction`` is the highest of any piece, where the model has a label for it.
     """
 
     score: float
     chunks: int = 1
     best_chunk: int | None = 0
     truncated: bool = False
+    contradiction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""The Verifier deployment: a pair classifier, or the overlap reference where none is configured.
+"""The Verifier deployment: a pair classifier, a model that writes its verdict on an engine of its own, or the overlap
+reference where none is configured.
 
 The relevance judge is served here too: it reads short pairs, and where it is a head of the verifier's encoder it takes
 no memory of its own.
@@ -17,12 +18,18 @@ from models.catalog import Catalog
 from serving.answer.errors import UnavailableError
 from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
+from serving.answer.sentences import split
 from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
-from serving.deployments.base import WARM_UP_S, EncoderDeployment, deadline_in, encoder_name, encoder_options
-from serving.settings import RelevanceSettings, Settings, VerifierSettings
+from serving.deployments.base import WARM_UP_S, EncoderDeployment, Held, deadline_in, encoder_name, encoder_options
+from serving.settings import Settings
 
 if TYPE_CHECKING:
     from models.encoder import PairEncoder
+    from models.generative_verifier import GenerativeVerifier
+    from models.vllm_options import VllmOptions
+
+
+_CPU_CACHE_GIB = 0.5
 
 
 @runtime_checkable
@@ -35,12 +42,12 @@ class ReadsPairs(Protocol):
 
 
 class Judges(NamedTuple):
-    """A verifier, the name that answers carry for it, the relevance judge beside it, and all encoders of both."""
+    """A verifier, the name that answers carry for it, the relevance judge beside it, and all models of both."""
 
     verifier: Verifier
     name: str
     relevance: PairEncoder | None
-    encoders: tuple[PairEncoder, ...]
+    encoders: tuple[Held, ...]
 
     def health(self) -> None:
         for encoder in self.encoders:
@@ -51,28 +58,33 @@ class Judges(NamedTuple):
             encoder.close()
 
 
-def made(settings: Settings, reference: str | None) -> Judges:
+def made(settings: Settings, reference: str | None, writing: GenerativeVerifier | None = None) -> Judges:
     """The verifier whose weights ``reference`` names, or the overlap reference without one, and the relevance judge.
 
-    Blocks. Raises :class:`~models.errors.ModelError`.
+    ``writing`` is that verifier where it is one that had to be started on the event loop. Blocks. Raises
+    :class:`~models.errors.ModelError`.
     """
     chosen, judge = settings.models.verifier, settings.models.relevance
-    encoders: list[PairEncoder] = []
-    verifier: Verifier = OverlapVerifier(chosen.threshold)
-    name = f"overlap@{chosen.threshold:g}"
-    if reference is not None:
+    encoders: list[Held] = []
+    encoder: PairEncoder | None = None
+    verifier: Verifier = OverlapVerifier(chosen.floor)
+    name = f"overlap@{chosen.floor:g}"
+    if reference is not None and writing is not None:
+        verifier, encoders = writing, [writing]
+        name = encoder_name(reference, Catalog(settings.home).locate(reference), writing.name)
+    elif reference is not None:
         # The overlap reference needs no torch: it is loaded only for a model.
         from models.verifier import PairVerifier
 
-        encoder = _encoder(settings, chosen, reference, "verifier")
-        verifier, encoders = PairVerifier(encoder, threshold=chosen.threshold), [encoder]
+        encoder = _encoder(settings, reference)
+        verifier, encoders = PairVerifier(encoder, threshold=chosen.floor), [encoder]
         name = encoder_name(reference, Catalog(settings.home).locate(reference), encoder.name)
     relevance: PairEncoder | None = None
     if judge.kind == "pair":
-        if encoders and judge.model == chosen.model:
-            relevance = encoders[0].beside("relevance")
+        if encoder is not None and judge.model == chosen.model:
+            relevance = encoder.beside("relevance")
         if relevance is None:
-            relevance = _encoder(settings, judge, str(judge.model), "relevance")
+            relevance = _judge(settings, str(judge.model))
             encoders.append(relevance)
     return Judges(verifier, name, relevance, tuple(encoders))
 
@@ -89,7 +101,15 @@ class VerifierDeployment(EncoderDeployment[Judges]):
 
     async def _ready(self, reference: str | None) -> Judges:
         """The judges, once they have answered."""
-        new = await asyncio.to_thread(made, self._settings, reference)
+        writing = None
+        if reference is not None and self._settings.models.verifier.family == "bespoke_minicheck":
+            writing = await started(self._settings, reference)
+        try:
+            new = await asyncio.to_thread(made, self._settings, reference, writing)
+        except BaseException:
+            if writing is not None:
+                writing.close()
+            raise
         if isinstance(new.verifier, ReadsPairs):
             await new.verifier.warm_up()
         deadline = deadline_in(WARM_UP_S)
@@ -126,18 +146,68 @@ async def _read(verifier: Verifier, pairs: Sequence[Pair], deadline: Deadline) -
     return verdicts, Scored(tuple(PairScore(verdict.score) for verdict in verdicts), Phases())
 
 
-def _encoder(
-    settings: Settings, chosen: VerifierSettings | RelevanceSettings, reference: str, head: str
-) -> PairEncoder:
+async def started(settings: Settings, reference: str) -> GenerativeVerifier:
+    """The verifier that writes its verdict, on an engine of its own. Raises :class:`~models.errors.ModelError`."""
+    from models.generative_verifier import GenerativeVerifier
+
+    options = await asyncio.to_thread(engine_options, settings, reference)
+    chosen = settings.models.verifier
+    return await GenerativeVerifier.start(
+        options, sentences=split, threshold=chosen.floor, long_document=chosen.long_document
+    )
+
+
+def engine_options(settings: Settings, reference: str) -> VllmOptions:
+    """What the engine of a verifier that writes is started with: the share of the GPU that its deployment reserves.
+
+    Blocks. Raises :class:`~models.errors.ModelError` when there is no such model, or it is none that writes.
+    """
+    from models.bespoke import WINDOW
+    from models.families import described, resolve
+    from models.vllm_options import VllmOptions
+
+    chosen = settings.models.verifier
+    folder = Catalog(settings.home).locate(reference)
+    config = described(folder)
+    resolve(chosen.family, config, folder.name)
+    share = chosen.gpu_memory_share or settings.deployments.verifier.num_gpus
+    on_gpu = chosen.device == "cuda"
+    return VllmOptions(
+        model=folder,
+        dtype=chosen.dtype,
+        max_model_len=min(chosen.max_tokens or WINDOW, int(config.get("max_position_embeddings") or WINDOW)),
+        kv_cache_gib=None if on_gpu else _CPU_CACHE_GIB,  # None: what its share leaves
+        gpu_memory_utilization=share or 0.3,
+        max_num_seqs=64 if on_gpu else 8,
+        threads=chosen.threads,
+        patience_s=chosen.patience_s,
+    )
+
+
+def _encoder(settings: Settings, reference: str) -> PairEncoder:
+    from models.family_encoder import open_verifier
+
+    catalog, chosen = Catalog(settings.home), settings.models.verifier
+    folder = catalog.locate(reference)
+    return open_verifier(
+        folder,
+        family=chosen.family,
+        base=catalog.base_of(folder),
+        long_document=chosen.long_document,
+        **encoder_options(chosen, settings.deployments.verifier),
+    )
+
+
+def _judge(settings: Settings, reference: str) -> PairEncoder:
     from models.head_encoder import open_pairs
 
     catalog = Catalog(settings.home)
     folder = catalog.locate(reference)
     return open_pairs(
         folder,
-        order="document_first" if head == "verifier" else "settled_first",
-        head=head,
+        order="settled_first",
+        head="relevance",
         base=catalog.base_of(folder),
         long_document=settings.models.verifier.long_document,
-        **encoder_options(chosen, settings.deployments.verifier),
+        **encoder_options(settings.models.relevance, settings.deployments.verifier),
     )

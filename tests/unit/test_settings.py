@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from models.families import LAYOUTS, THRESHOLD, Family
 from serving.settings import PROMPT_TOKENS, Settings, SettingsError, default_home, load, parse
+from serving.settings import Family as SettingsFamily
 from tests.unit.advice import ADVICE, advised, merged, nested
 
 EMBEDDED = Path(__file__).parents[2] / "configs" / "embedded.yaml"
@@ -302,6 +304,8 @@ def another(key: str, value: Any) -> Any:
         "models.reranker.long_document": "truncate",
         "models.verifier.long_document": "truncate",
         "models.verifier.kind": "pair",
+        "models.verifier.family": "factcg",
+        "models.verifier.threshold": 0.5,
         "models.relevance.kind": "pair",
         "models.classifier.kind": "ngram",
         "models.reranker.kind": "cross_encoder",
@@ -374,3 +378,19 @@ def test_one_half_of_retrieval_stays_on() -> None:
 def test_how_often_an_index_is_looked_for_shapes_no_answer() -> None:
     assert parse({"retrieval": {"watch_s": 60}}).version == Settings().version
     assert parse({"retrieval": {"dense": False}}).version != Settings().version
+
+
+# The verifier's family
+
+
+def test_a_family_decides_at_its_own_threshold_unless_one_is_set() -> None:
+    pair = {"kind": "pair", "model": "path:/models/minicheck"}
+    for family in get_args(Family):
+        own = parse({"models": {"verifier": {**pair, "family": family}}}).models.verifier.floor
+        assert own == (THRESHOLD if family in LAYOUTS or family == "bespoke_minicheck" else 0.85)
+        asked = {**pair, "family": family, "threshold": 0.7}
+        assert parse({"models": {"verifier": asked}}).models.verifier.floor == 0.7
+
+
+def test_the_families_are_those_that_there_are() -> None:
+    assert get_args(SettingsFamily) == get_args(Family)

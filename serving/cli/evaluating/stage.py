@@ -54,7 +54,7 @@ async def measure(stage: Stage, rows: list[Any], kept: Kept[Any]) -> tuple[Findi
     versions = Versions(settings=settings.version, router=made_as_set(settings).name, **known)
     rng = np.random.default_rng(stage.seed)
     if kind is Format.GROUNDING:
-        return stages.grounding(rows, cases, settings.models.verifier.threshold, rng), versions
+        return stages.grounding(rows, cases, settings.models.verifier.floor, rng), versions
     if kind is Format.RERANK:
         return stages.rerank(rows, cases, rng), versions
     return stages.route(rows, cases, rng), versions

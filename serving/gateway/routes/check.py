@@ -60,7 +60,8 @@ class CitedChunk(CamelOut):
 
 class ClaimChecked(CamelOut):
     """A sentence of the text, by its UTF-8 byte offsets. ``citationIndices`` are places in ``citedChunks``; ``reason``
-    is ``entailed``, or why nothing is cited, and ``words`` are those that decided it.
+    is ``entailed``, or why nothing is cited, and ``words`` are those that decided it. ``contradictionScore`` is how
+    much one of the facts says the opposite, where the verifier tells that apart from saying nothing; else null.
     """
 
     start_pos: int
@@ -71,6 +72,7 @@ class ClaimChecked(CamelOut):
     score: Annotated[float, Field(ge=0.0, le=1.0)]
     reason: Reason
     words: list[str]
+    contradiction_score: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
 
 
 class CheckMeta(CamelOut):
@@ -107,6 +109,7 @@ class CheckResponse(CamelOut):
                     score=claim.score,
                     reason=claim.reason,
                     words=list(claim.words),
+                    contradiction_score=claim.contradiction,
                 )
                 for claim in checked.claims
             ],

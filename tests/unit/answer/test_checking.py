@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from serving.answer.checking import Checked, check_text
 from serving.answer.direct import CheckedText, ceiling, pairs_ceiling
 from serving.answer.errors import UnavailableError
 from serving.answer.reference import OverlapVerifier
-from serving.answer.types import Deadline, Passage, Phases, Reason
+from serving.answer.seams import Pair
+from serving.answer.types import Deadline, Passage, Phases, Reason, Verdict
 
 from .fakes import FakeVerifier
 
@@ -94,3 +96,50 @@ def test_a_ceiling_counts_every_pair(documents: list[str], claims: list[str]) ->
 
 def test_phases_add_up() -> None:
     assert Phases(1, 2, 3, 6, 10, 12) + Phases(1, 1, 1, 3, 5, 5) == Phases(2, 3, 4, 9, 15, 17)
+
+
+class FakeInference:
+    """A verifier that tells contradiction apart: the scores that stand for a premise and the end of a claim."""
+
+    def __init__(self, said: dict[tuple[str, str], tuple[float, float | None]]) -> None:
+        self._said = said
+
+    async def verify(self, pairs: Sequence[Pair], *, deadline: Deadline) -> list[Verdict]:
+        return [self._verdict(pair) for pair in pairs]
+
+    def _verdict(self, pair: Pair) -> Verdict:
+        found = (
+            scores
+            for (premise, end), scores in self._said.items()
+            if premise in pair.premise and pair.claim.endswith(end)
+        )
+        score, against = next(found, (0.0, 0.0))
+        return Verdict(score, Reason.ENTAILED if score >= 0.5 else Reason.NOT_ENTAILED, contradiction=against)
+
+
+def test_the_fact_that_contradicts_most_is_told() -> None:
+    said: dict[tuple[str, str], tuple[float, float | None]] = {
+        ("finished", "was painted brown."): (0.1, 0.7),
+        ("company", "was painted brown."): (0.2, 0.3),
+        ("finished", "was painted green."): (0.9, 0.05),
+        ("company", "was painted green."): (0.1, 0.4),
+    }
+    text = "The tower was painted brown. The tower was painted green. Is it tall?"
+    found = checked(text, verifier=FakeInference(said)).claims
+    assert [(claim.reason, claim.contradiction) for claim in found] == [
+        (Reason.NOT_ENTAILED, 0.7),
+        (Reason.ENTAILED, 0.4),
+        (Reason.NOT_A_CLAIM, None),
+    ]
+    assert all(claim.contradiction is None for claim in checked(text).claims)
+
+
+def test_a_part_of_a_claim_that_is_contradicted_is_told() -> None:
+    said: dict[tuple[str, str], tuple[float, float | None]] = {
+        ("finished", "was painted brown."): (0.3, 0.8),
+        ("finished", "was closed by night."): (0.1, 0.1),
+    }
+    [claim] = checked(
+        "The tower was painted brown, and the tower was closed by night.", FACTS[:1], verifier=FakeInference(said)
+    ).claims
+    assert (claim.reason, claim.score, claim.contradiction) == (Reason.NOT_ENTAILED, 0.1, 0.8)

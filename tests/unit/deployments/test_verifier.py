@@ -9,21 +9,24 @@ from typing import Any, cast
 import pytest
 import torch
 from ray.serve.handle import DeploymentHandle
-from transformers import AutoModel
+from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from models import pair_heads
+from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
 from models.heads_config import Calibration, HeadsConfig
 from serving.answer.errors import UnavailableError
 from serving.answer.reference import RareWordRelevance
 from serving.answer.relevance import ScoredRelevance
 from serving.answer.seams import Pair
-from serving.answer.types import Claim, Deadline, Passage, Span
+from serving.answer.types import Claim, Deadline, Passage, Reason, Span
 from serving.cli.evaluating.local import LocalHandle
 from serving.deployments.handles import RemoteRelevance, RemoteRetriever
 from serving.deployments.router import relevance_of
-from serving.deployments.verifier import VerifierDeployment
+from serving.deployments.verifier import VerifierDeployment, engine_options
 from serving.settings import Settings, parse
+from tests import tiny
+from tests.unit.models.family_checkpoints import roberta
 from tests.unit.models.tiny_checkpoints import pair_classifier, tokenizer
 
 DEADLINE = Deadline.after(600, time.monotonic)
@@ -81,3 +84,53 @@ async def test_without_a_judge_rare_words_decide_and_the_model_is_not_asked(tmp_
     assert isinstance(relevance_of(chosen, handle, RemoteRetriever(handle)), RareWordRelevance)
     with pytest.raises(UnavailableError, match="rare_words"):
         await made.relevance([("a", "b")], timeout_s=60)
+
+
+async def test_a_family_reads_and_decides_in_its_own_way(tmp_path: Path) -> None:
+    folder = roberta(tmp_path / "minicheck")
+    model = {"kind": "pair", "model": f"path:{folder}", "threads": 1, "family": "minicheck_roberta"}
+    made = await replica(settings(tmp_path, verifier=model))
+    asked = [Pair("The tower was built.", "The tower is old."), Pair("A river is small and near.", "A bridge opened.")]
+    verdicts = await made.verify(asked, timeout_s=60)
+    tokenizer, judge = (kind.from_pretrained(folder) for kind in (AutoTokenizer, AutoModelForSequenceClassification))
+    with torch.inference_mode():
+        expected = [
+            judge.eval()(**tokenizer(f"{one.premise}</s>{one.claim}", return_tensors="pt"))
+            .logits.softmax(-1)[0, 1]
+            .item()
+            for one in asked
+        ]
+    assert [verdict.score for verdict in verdicts] == pytest.approx(expected, abs=1e-4)
+    assert [verdict.reason is Reason.ENTAILED for verdict in verdicts] == [score > 0.5 for score in expected]
+
+
+async def test_a_checkpoint_of_another_family_is_refused(tmp_path: Path) -> None:
+    folder = roberta(tmp_path / "minicheck")
+    for family, fix in {"factcg": "deberta-v2", "bespoke_minicheck": "a causal language model"}.items():
+        model = {"kind": "pair", "model": f"path:{folder}", "threads": 1, "family": family}
+        with pytest.raises(ModelUnusableError, match=fix):
+            await replica(settings(tmp_path, verifier=model))
+
+
+def test_the_engine_of_a_verifier_that_writes_stays_in_its_share(tmp_path: Path) -> None:
+    folder = tiny.model(tmp_path / "chat")
+    model = {
+        "kind": "pair",
+        "model": f"path:{folder}",
+        "family": "bespoke_minicheck",
+        "device": "cuda",
+        "dtype": "auto",
+    }
+    tree = {
+        "home": str(tmp_path),
+        "models": {"verifier": model},
+        "deployments": {"verifier": {"num_replicas": 1, "num_gpus": 0.4}},
+    }
+    options = engine_options(parse(tree), f"path:{folder}")
+    assert (options.max_model_len, options.dtype) == (2048, "auto")
+    assert (options.gpu_memory_utilization, options.kv_cache_gib) == (0.4, None)
+    assert options.enable_prefix_caching
+    model |= {"device": "cpu", "max_tokens": 1024, "dtype": "float32"}
+    tree["deployments"] = {}
+    options = engine_options(parse(tree), f"path:{folder}")
+    assert (options.max_model_len, options.dtype, options.kv_cache_gib) == (1024, "float32", 0.5)

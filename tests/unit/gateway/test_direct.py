@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from serving.answer.direct import CheckedClaim, CheckedText
 from serving.answer.errors import OverloadedError, UnavailableError
-from serving.answer.types import Phases
+from serving.answer.types import Phases, Reason, Span
 
 from .fakes import PASSAGE, FakeBackend
 from .test_http import DEFAULT_TIMEOUT_S, api_over, client_of, error_of
@@ -105,6 +106,22 @@ async def test_a_text_is_checked_sentence_by_sentence(client: httpx.AsyncClient,
     assert body["supportScore"] == 0.5
     assert body["meta"]["truncated"] is False
     assert [fact.title for fact in backend.direct[0][2]] == ["", "chain"]
+
+
+async def test_a_contradiction_is_told_where_the_verifier_tells_it(
+    client: httpx.AsyncClient, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {claim["contradictionScore"] for claim in (await ok(client, "/v1/check", CHECK))["claims"]} == {None}
+    told = CheckedText(
+        (CheckedClaim("It is.", Span(0, 6), Reason.NOT_ENTAILED, 0.1, contradiction=0.75),),
+        *(1, 1, False, Phases(), "nli@1"),
+    )
+
+    async def check(*_: object, **__: object) -> CheckedText:
+        return told
+
+    monkeypatch.setattr(backend, "check", check)
+    assert [claim["contradictionScore"] for claim in (await ok(client, "/v1/check", CHECK))["claims"]] == [0.75]
 
 
 async def test_the_threshold_is_the_callers(client: httpx.AsyncClient, backend: FakeBackend) -> None:

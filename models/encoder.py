@@ -6,7 +6,7 @@ fit the window beside it is split into pieces, and the pair's score is that of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from models.fingerprint import fingerprint
 from models.pairs import Beside, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
 from models.runtime import Check, EncoderRuntime
+from models.transfer import Fetch, transfer
 from serving.answer.types import Deadline, PairScore, Scored
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # a CPU is fastest with what stays in its caches
@@ -85,8 +86,14 @@ class PairEncoder:
         self._padding = {"input_ids": self._tokenizer.pad_token_id}
         if "token_type_ids" in self._tokenizer.model_input_names:
             self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
+        self._transfer = transfer(self._device)
         self._runtime = EncoderRuntime[PairRow, float](
-            folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
+            folder.name,
+            self._forward,
+            threads=threads,
+            budget=self._batch_tokens,
+            patience_s=patience_s,
+            stage=self._stage if self._transfer.overlaps else None,
         )
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: Deadline | None = None) -> list[float]:
@@ -147,7 +154,7 @@ class PairEncoder:
     # What an encoder of another kind of model says for itself
 
     _head = 0
-    """The head that this one's rows are for. All that share a runtime share ``_forward``: it must go by the rows'."""
+    """The head that this one's rows are for. All that share a runtime share its passes: they must go by the rows'."""
     _beside: Beside | None = None
     """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
 
@@ -184,15 +191,31 @@ class PairEncoder:
             read.append(_Read(len(of_pair), truncated))
         return rows, read
 
-    @torch.inference_mode()
-    def _forward(self, rows: list[PairRow]) -> list[float]:
-        inputs = collate(
-            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
-        )
+    def _inputs(self, rows: list[PairRow]) -> dict[str, torch.Tensor]:
+        """What the model reads of ``rows``, in the CPU's memory."""
+        return collate([row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side)
+
+    def _scores(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """A score for each row of a pass, float32, where the model is."""
         logits = self._model(**inputs).logits.float()
-        chances = torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
-        scores: list[float] = chances.tolist()
-        return scores
+        chances: torch.Tensor = (
+            torch.sigmoid(logits[:, 0]) if logits.shape[1] == 1 else logits.softmax(-1)[:, self._positive]
+        )
+        return chances
+
+    # A pass
+
+    def _forward(self, rows: list[PairRow]) -> list[float]:
+        return self._stage(rows)()()
+
+    def _stage(self, rows: list[PairRow]) -> Callable[[], Fetch]:
+        staged = self._transfer.stage(self._inputs(rows))
+
+        def launch() -> Fetch:
+            with torch.inference_mode():
+                return self._transfer.fetch(self._scores(staged()))
+
+        return launch
 
 
 def _best(scores: Sequence[float], read: Sequence[_Read]) -> tuple[PairScore, ...]:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from models.collating import collate
 from models.cpu import Dtype
 from models.encoder import PairEncoder
 from models.errors import ModelUnusableError
@@ -69,14 +68,12 @@ class HeadEncoder(PairEncoder):
     def _beside(self, tokens: list[int], sides: list[int | None]) -> dict[str, list[int]]:
         return {"marks": marks(tokens, sides)}
 
-    @torch.inference_mode()
-    def _forward(self, rows: list[PairRow]) -> list[float]:
-        inputs = collate(
-            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
-        )
-        task = torch.tensor([row.head for row in rows], device=self._device)
+    def _inputs(self, rows: list[PairRow]) -> dict[str, torch.Tensor]:
+        return {**super()._inputs(rows), "task": torch.tensor([row.head for row in rows])}
+
+    def _scores(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         with torch.autocast(self._device.type, dtype=torch.bfloat16, enabled=self._dtype == "bfloat16"):
-            logits: list[float] = self._model(task=task, **inputs).float().tolist()
+            logits: torch.Tensor = self._model(**inputs).float()
         return logits
 
     def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:

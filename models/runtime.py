@@ -1,7 +1,7 @@
 """What reranker, verifier and embedder run on: a thread that reads tokens, the batcher, and a thread that computes.
 
-The event loop does neither: it only decides what goes into the next pass. Where a GPU computes, a thread before that one
-copies the inputs of the next pass meanwhile, and a thread behind it awaits the results (:mod:`models.transfer`).
+The event loop does neither: it only decides what goes into the next pass. Where a GPU computes, a thread before that
+one copies the inputs of the next pass meanwhile, and a thread behind it awaits the results (:mod:`models.transfer`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Moves what a pass reads to a GPU and what comes of it back, beside the passes before and after it.
 
-A pass goes through three hands, each with a thread of its own: its inputs are copied on a stream of their own while the
-pass before it computes; its kernels are put into the GPU's queue, which waits for the copy and keeps no thread waiting;
-and its results are awaited where nobody else is kept from the GPU. On a CPU nothing is moved, and one thread does it all.
+A pass goes through three hands, each with a thread of its own. Its inputs are copied on a stream beside the one that
+computes, while that has the pass before it. Its kernels are put into the GPU's queue, which waits for the copy and keeps
+no thread waiting. Its results are awaited where nobody else is kept from the GPU. On a CPU nothing is moved, and one
+thread does it all.
 
 CUDA graphs are not used: a graph replays one shape, and the rows and the longest row of a pass are rarely those of
 another, so that padding up to the shapes of a few graphs would cost more than launching the kernels of a small encoder,

@@ -1,13 +1,13 @@
 """Moves what a pass reads to a GPU and what comes of it back, beside the passes before and after it.
 
 A pass goes through three hands, each with a thread of its own. Its inputs are copied on a stream beside the one that
-computes, while that has the pass before it. Its kernels are put into the GPU's queue, which waits for the copy and keeps
-no thread waiting. Its results are awaited where nobody else is kept from the GPU. On a CPU nothing is moved, and one
+computes, while that has the pass before it. Its kernels are put into the GPU's queue, which waits for the copy and
+holds no thread up. Its results are awaited where nobody else is kept from the GPU. On a CPU nothing is moved, and one
 thread does it all.
 
-CUDA graphs are not used: a graph replays one shape, and the rows and the longest row of a pass are rarely those of
-another, so that padding up to the shapes of a few graphs would cost more than launching the kernels of a small encoder,
-which the GPU's queue hides while passes follow each other.
+CUDA graphs are not used. A graph replays one shape, and the rows and the longest row of a pass are rarely those of
+another: passes would have to be padded up to the shapes of a few graphs, which costs compute. What a graph saves, the
+launching of kernels, is hidden already while passes follow each other. Nobody has measured that they pay.
 """
 
 from __future__ import annotations

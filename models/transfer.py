@@ -62,7 +62,7 @@ class Streamed:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._incoming = torch.cuda.Stream(device)
+        self._incoming = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's is untyped
 
     def stage(self, inputs: Tensors) -> Staged:
         with torch.cuda.stream(self._incoming):
@@ -82,7 +82,8 @@ class Streamed:
     def fetch(self, results: torch.Tensor) -> Fetch:
         back = torch.empty(results.shape, dtype=results.dtype, pin_memory=True)
         back.copy_(results, non_blocking=True)
-        done = torch.cuda.Event(blocking=True)  # a thread that waits sleeps, instead of asking again and again
+        # A thread that waits sleeps, instead of asking again and again.
+        done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]  # torch's is untyped
         done.record(torch.cuda.current_stream(self._device))
 
         def fetched() -> list[float]:

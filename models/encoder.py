@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
@@ -28,6 +28,8 @@ from models.transfer import Fetch, transfer
 from serving.answer.types import Deadline, PairScore, Scored
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # a CPU is fastest with what stays in its caches
+Backend = Literal["torch", "openvino"]
+
 _ENDLESS = 10**6  # tokenizers without a limit of their own report an enormous one
 
 
@@ -47,7 +49,8 @@ class PairEncoder:
     model's window; ``batch_tokens`` bounds rows times the longest row of a pass; ``threads`` is the width of an
     operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory; ``dtype`` is that of the
     model's body, while its head and what comes of it are float32; ``long_document`` says what becomes of a document
-    that does not fit. After ``patience_s`` seconds of work and no finished pass, :meth:`health` fails.
+    that does not fit. After ``patience_s`` seconds of work and no finished pass, :meth:`health` fails. ``backend`` is
+    what computes the model's body, on a CPU alone where it is not torch; ``home`` is where what it prepares is kept.
 
     Pairs of concurrent calls share passes. A pair without a token on either side scores 0 and is in none.
     """
@@ -65,12 +68,15 @@ class PairEncoder:
         dtype: Dtype = "float32",
         long_document: LongDocument = "chunk_max",
         patience_s: float = 60.0,
+        backend: Backend = "torch",
+        home: Path | None = None,
     ) -> None:
         self.name = f"{folder.name}@{fingerprint(folder)}"
         self._long_document = long_document
         self._device = choose(device, memory_share)
         self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
-        self._dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        body_dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        self._dtype = body_dtype if backend == "torch" else "float32"  # of what torch computes
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(self._reads_as(folder), local_files_only=True)
         except (OSError, ValueError) as error:
@@ -87,6 +93,8 @@ class PairEncoder:
         if "token_type_ids" in self._tokenizer.model_input_names:
             self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
         self._transfer = transfer(self._device)
+        if backend == "openvino":
+            self._move_body(folder, body_dtype, threads, home)
         self._runtime = EncoderRuntime[PairRow, float](
             folder.name,
             self._forward,
@@ -173,6 +181,31 @@ class PairEncoder:
         self._model = keep_head_exact(model.eval().to(self._device))
         self._positive = _positive_label(self._model.config)
         return _window(self._model.config, self._tokenizer)
+
+    def _move_body(self, folder: Path, dtype: str, threads: int, home: Path | None) -> None:
+        """Has OpenVINO compute the model's body from now on. Raises as :func:`models.backends.openvino.moved`."""
+        from models.backends import openvino  # noqa: PLC0415 - for who chooses it alone
+
+        if home is None or self._device.type != "cpu":
+            raise ValueError("The backend openvino computes on a CPU, and keeps what it prepares in a home: give both.")
+        # Of different lengths, so that its mask is seen to matter.
+        sample, _ = self._read_all([("word", "word"), ("word " * 9, "word")], "truncate", _always_wanted)
+        body = getattr(self._model, self._body)
+        new = openvino.moved(
+            body,
+            lambda: self._forward(sample),
+            home=home,
+            name=folder.name,
+            version=fingerprint(folder),
+            dtype=dtype,
+            threads=threads,
+        )
+        setattr(self._model, self._body, new)
+
+    @property
+    def _body(self) -> str:
+        """What the model calls its layers."""
+        return str(self._model.base_model_prefix)
 
     def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
         """The scores of pairs from those of their best pieces; a pair that was not read (no chunk) stays at 0."""

@@ -65,6 +65,10 @@ class HeadEncoder(PairEncoder):
         self._model: Any = load(folder, self._base).to(self._device)
         return self._config.window
 
+    @property
+    def _body(self) -> str:
+        return "encoder"
+
     def _beside(self, tokens: list[int], sides: list[int | None]) -> dict[str, list[int]]:
         return {"marks": marks(tokens, sides)}
 

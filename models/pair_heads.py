@@ -104,7 +104,7 @@ def fresh(base: Path, tasks: Sequence[str], width: int) -> PairHeads:
     """New heads on the encoder in ``base``, which is to be trained. Without dropout: it is slow on a CPU, and what is
     seen once is not learned by heart.
     """
-    return PairHeads(_encoder(base), tasks, width)
+    return PairHeads(_encoder(base, attn_implementation="eager"), tasks, width)
 
 
 def save(model: PairHeads, config: HeadsConfig, folder: Path) -> None:
@@ -133,17 +133,18 @@ def load(folder: Path, base: Path) -> PairHeads:
     return model.eval()
 
 
-def _encoder(base: Path) -> Any:
+def _encoder(base: Path, **options: Any) -> Any:
+    """The encoder in ``base``; attends by SDPA where it can, unless ``options`` say otherwise."""
     try:
         return AutoModel.from_pretrained(
             base,
             local_files_only=True,
             use_safetensors=True,
             dtype=torch.float32,
-            attn_implementation="eager",
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             add_pooling_layer=False,
+            **options,
         )
     except (OSError, ValueError, TypeError) as error:
         raise ModelUnusableError(f"{base} does not load as an encoder: {error}") from error

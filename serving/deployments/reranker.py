@@ -42,6 +42,8 @@ def cross_encoder(settings: Settings, reference: str) -> Named:
         head="reranker",
         base=catalog.base_of(folder),
         long_document=chosen.long_document,
+        backend=chosen.backend,
+        home=settings.home,
         **encoder_options(chosen, settings.deployments.reranker),
     )
     return Named(

@@ -139,5 +139,7 @@ def _encoder(
         head=head,
         base=catalog.base_of(folder),
         long_document=settings.models.verifier.long_document,
+        backend=chosen.backend,
+        home=settings.home,
         **encoder_options(chosen, settings.deployments.verifier),
     )

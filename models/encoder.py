@@ -6,9 +6,10 @@ fit the window beside it is split into pieces, and the pair's score is that of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import torch
@@ -89,7 +90,7 @@ class PairEncoder:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
         self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
         self._reader = PairTokenizer(self._tokenizer, order=order, max_tokens=self.max_tokens, beside=self._beside)
-        self._padding = {"input_ids": self._tokenizer.pad_token_id}
+        self._padding = {"input_ids": self._tokenizer.pad_token_id, **self._fillers}
         if "token_type_ids" in self._tokenizer.model_input_names:
             self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
         self._transfer = transfer(self._device)
@@ -164,7 +165,9 @@ class PairEncoder:
     _head = 0
     """The head that this one's rows are for. All that share a runtime share its passes: they must go by the rows'."""
     _beside: Beside | None = None
-    """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
+    """What its model reads beside the tokens of a row."""
+    _fillers: Mapping[str, int] = MappingProxyType({})
+    """What fills up each of those in a shorter row."""
 
     def _reads_as(self, folder: Path) -> Path:
         """Where the tokenizer is."""

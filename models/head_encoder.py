@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -38,7 +39,8 @@ class HeadEncoder(PairEncoder):
         self._config, self._base = config, base
         self.turn_to(head)
         super().__init__(folder, order="settled_first", threads=threads, dtype=dtype, **options)
-        self._padding["marks"] = SPECIAL
+
+    _fillers = MappingProxyType({"marks": SPECIAL})
 
     def beside(self, head: str) -> HeadEncoder | None:
         if head not in self._config.tasks:

@@ -29,7 +29,7 @@ Maker = Callable[[], Ask]
 PEERS = {
     "onnxruntime": ("flatbuffers",),
     "onnx": ("ml_dtypes",),
-    "openvino": ("openvino-telemetry",),
+    "openvino": (),
     "nncf": ("pydot",),
 }
 """The packages of each peer that the product's environment does not hold."""
@@ -37,6 +37,7 @@ PEERS = {
 
 def install(folder: Path, say: Callable[[str], None]) -> set[str]:
     """Puts the peers into ``folder``, where they are not yet, and on the path; the names of those that load."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # nobody is told that it is loaded
     sys.path.append(str(folder))  # behind the environment, whose torch and numpy are to be used
     found = set()
     for name, beside in PEERS.items():

@@ -166,7 +166,7 @@ def measure(asks: Mapping[str, Ask], passes: Sequence[Inputs], rounds: int) -> d
     return found
 
 
-def opened(reference: str, dtype: str, threads: int) -> PairEncoder:
+def opened(reference: str, dtype: str, threads: int, backend: str = "torch") -> PairEncoder:
     catalog = Catalog(default_home())
     folder = catalog.locate(reference)
     return open_pairs(
@@ -177,6 +177,8 @@ def opened(reference: str, dtype: str, threads: int) -> PairEncoder:
         threads=threads,
         device="cpu",
         dtype=dtype,
+        backend=backend,
+        home=default_home(),
     )
 
 
@@ -199,8 +201,13 @@ def run(chosen: argparse.Namespace, say: Callable[[str], None], scratch: Path) -
     held = f"{len(asked)} queries, {load.pairs} pairs, {load.rows} rows, {len(load.passes)} passes"
     say(f"{held}; {chosen.threads} threads")
     asks = {REFERENCE: own(exact), DEFAULT: own(plain)}
-    makers = Makers(exact, load.passes[len(load.passes) // 2], threads=chosen.threads, folder=scratch)
     peers = set() if chosen.no_peers else install(chosen.peers, say)
+    if "openvino" in peers:
+        for dtype in ("float32", "auto"):
+            asks[f"the product, backend openvino, {dtype}"] = own(
+                opened(chosen.model, dtype, chosen.threads, "openvino")
+            )
+    makers = Makers(exact, load.passes[len(load.passes) // 2], threads=chosen.threads, folder=scratch)
     for name, make in makers.all(peers):
         if chosen.only and not any(word in name for word in chosen.only):
             continue

@@ -11,6 +11,7 @@ import importlib.metadata
 import inspect
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ class _Layers(nn.Module):
 
 def _converted(openvino: Any, body: nn.Module, inputs: Mapping[str, torch.Tensor], name: str) -> Any:
     try:
-        with torch.no_grad():
+        with torch.no_grad(), warnings.catch_warnings(action="ignore"):  # of what it takes for constant, and is
             model = openvino.convert_model(_Layers(body, tuple(inputs)).eval(), example_input=tuple(inputs.values()))
     except Exception as error:  # whatever its converter raises, and it raises much
         raise ModelUnusableError(f"OpenVINO does not convert {name}: set its backend to torch.") from error

@@ -115,8 +115,8 @@ def save(model: PairHeads, config: HeadsConfig, folder: Path) -> None:
     config.write(folder)
 
 
-def load(folder: Path, base: Path) -> PairHeads:
-    """The model in ``folder`` over its base. Raises :class:`~models.errors.ModelUnusableError` for another base."""
+def load(folder: Path, base: Path, *, attention: str | None = None) -> PairHeads:
+    """The model in ``folder`` over its base; ``attention`` is SDPA where the base can, unless it is said. Raises :class:`~models.errors.ModelUnusableError` for another base."""
     config = HeadsConfig.read(folder)
     if config is None:
         raise ModelUnusableError(f"{folder} holds no heads: its config.json must say kind {KIND!r}.")
@@ -125,7 +125,7 @@ def load(folder: Path, base: Path) -> PairHeads:
             f"{folder} was trained on {config.base} in version {config.base_version}, and {base} holds "
             f"{fingerprint(base)}: install the version that pyproject.toml names."
         )
-    model = PairHeads(_encoder(base), config.tasks, config.width)
+    model = PairHeads(_encoder(base, attn_implementation=attention), config.tasks, config.width)
     missing, unexpected = model.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
     lacking = {name for name, parameter in model.named_parameters() if parameter.requires_grad} & set(missing)
     if lacking or unexpected:
@@ -134,7 +134,7 @@ def load(folder: Path, base: Path) -> PairHeads:
 
 
 def _encoder(base: Path, **options: Any) -> Any:
-    """The encoder in ``base``; attends by SDPA where it can, unless ``options`` say otherwise."""
+    """The encoder in ``base``."""
     try:
         return AutoModel.from_pretrained(
             base,

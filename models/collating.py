@@ -14,11 +14,10 @@ def collate(
     *,
     padding: Mapping[str, int],
     side: Literal["right", "left"],
-    device: torch.device,
 ) -> dict[str, torch.Tensor]:
     """The inputs of a pass over ``rows``, each of shape (rows, longest row), int64, with their ``attention_mask``.
 
-    ``padding`` is what fills up each input. To a GPU they are copied from pinned memory, which waits for nothing.
+    ``padding`` is what fills up each input. They lie in the CPU's memory: :mod:`models.transfer` takes them on.
     """
     lengths = [len(row["input_ids"]) for row in rows]
     shape = (len(rows), max(lengths))
@@ -29,7 +28,4 @@ def collate(
         mask[number, place] = 1
         for name, array in arrays.items():
             array[number, place] = row[name]
-    tensors = {name: torch.from_numpy(array) for name, array in {**arrays, "attention_mask": mask}.items()}
-    if device.type == "cuda":
-        tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
-    return {name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()}
+    return {name: torch.from_numpy(array) for name, array in {**arrays, "attention_mask": mask}.items()}

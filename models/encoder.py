@@ -6,45 +6,32 @@ fit the window beside it is split into pieces, and the pair's score is that of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal
 
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from models.batcher.work import Totals
 from models.batching import batches
+from models.best_pieces import Read, RowScore, best
+from models.checkpoints import counting_labels, window
 from models.collating import collate
 from models.cpu import Dtype, cpu_flags, resolve_dtype
 from models.device import choose
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
-from models.families import label_named
 from models.fingerprint import fingerprint
 from models.pairs import Beside, Order, PairRow, PairTokenizer
 from models.precision import keep_head_exact
-from models.runtime import Check, EncoderRuntime
+from models.runtime import Check, EncoderRuntime, Launch
+from models.transfer import transfer
 from serving.answer.types import Deadline, PairScore, Scored
 
 _BATCH_TOKENS = {"cpu": 2048, "cuda": 16384}  # a CPU is fastest with what stays in its caches
-_ENDLESS = 10**6  # tokenizers without a limit of their own report an enormous one
-
-
-class RowScore(NamedTuple):
-    """What a row scores, and how much it is contradicted, where the model has a label for that."""
-
-    score: float
-    contradiction: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """How many rows a pair became, and whether some of its document is in none of them."""
-
-    rows: int
-    truncated: bool
+Backend = Literal["torch", "openvino"]
 
 
 class PairEncoder:
@@ -56,7 +43,8 @@ class PairEncoder:
     model's window; ``batch_tokens`` bounds rows times the longest row of a pass; ``threads`` is the width of an
     operation on a CPU; ``memory_share`` bounds what this process takes of a GPU's memory; ``dtype`` is that of the
     model's body, while its head and what comes of it are float32; ``long_document`` says what becomes of a document
-    that does not fit. After ``patience_s`` seconds of work and no finished pass, :meth:`health` fails.
+    that does not fit. After ``patience_s`` seconds of work and no finished pass, :meth:`health` fails. ``backend`` is
+    what computes the model's body, on a CPU alone where it is not torch; ``home`` is where what it prepares is kept.
 
     Pairs of concurrent calls share passes. A pair without a token on either side scores 0 and is in none.
     """
@@ -74,12 +62,15 @@ class PairEncoder:
         dtype: Dtype = "float32",
         long_document: LongDocument = "chunk_max",
         patience_s: float = 60.0,
+        backend: Backend = "torch",
+        home: Path | None = None,
     ) -> None:
         self.name = f"{folder.name}@{fingerprint(folder)}"
         self._long_document = long_document
         self._device = choose(device, memory_share)
         self._batch_tokens = batch_tokens or _BATCH_TOKENS.get(self._device.type, 8192)
-        self._dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        body_dtype = resolve_dtype(dtype, flags=cpu_flags() if self._device.type == "cpu" else None)
+        self._dtype = body_dtype if backend == "torch" else "float32"  # of what torch computes
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(self._reads_as(folder), local_files_only=True)
         except (OSError, ValueError) as error:
@@ -92,11 +83,19 @@ class PairEncoder:
             raise ModelUnusableError(f"{folder} has no padding token, which batches need: name one in its tokenizer.")
         self.max_tokens = min(limit for limit in (self._load(folder), max_tokens) if limit)
         self._reader = self._reading(order)
-        self._padding = {"input_ids": self._tokenizer.pad_token_id}
+        self._padding = {"input_ids": self._tokenizer.pad_token_id, **self._fillers}
         if "token_type_ids" in self._tokenizer.model_input_names:
             self._padding["token_type_ids"] = self._tokenizer.pad_token_type_id
+        self._transfer = transfer(self._device)
+        if backend == "openvino":
+            self._move_body(folder, body_dtype, threads, home)
         self._runtime = EncoderRuntime[PairRow, RowScore](
-            folder.name, self._forward, threads=threads, budget=self._batch_tokens, patience_s=patience_s
+            folder.name,
+            self._forward,
+            threads=threads,
+            budget=self._batch_tokens,
+            patience_s=patience_s,
+            stage=self._stage if self._transfer.overlaps else None,
         )
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: Deadline | None = None) -> list[float]:
@@ -118,11 +117,11 @@ class PairEncoder:
         """
         mode = long_document or self._long_document
 
-        def tokenise(check: Check) -> tuple[list[PairRow], list[_Read]]:
+        def tokenise(check: Check) -> tuple[list[PairRow], list[Read]]:
             return self._read_all(pairs, mode, check)
 
         done, read = await self._runtime.run(tokenise, deadline=deadline)
-        return Scored(self._settled(pairs, _best(done.results, read)), done.phases)
+        return Scored(self._settled(pairs, best(done.results, read)), done.phases)
 
     def compute(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """:meth:`score` on the calling thread, in passes of its own."""
@@ -131,7 +130,7 @@ class PairEncoder:
         for batch in batches([row.length for row in rows], self._batch_tokens):
             for index, score in zip(batch, self._forward([rows[i] for i in batch]), strict=True):
                 scores[index] = score
-        return [pair.score for pair in self._settled(pairs, _best(scores, read))]
+        return [pair.score for pair in self._settled(pairs, best(scores, read))]
 
     def pieces(self, document: str, settled: str) -> list[str]:
         """The pieces of ``document`` that are read beside ``settled``: itself when it fits."""
@@ -162,9 +161,11 @@ class PairEncoder:
     # What an encoder of another kind of model says for itself
 
     _head = 0
-    """The head that this one's rows are for. All that share a runtime share ``_forward``: it must go by the rows'."""
+    """The head that this one's rows are for. All that share a runtime share its passes: they must go by the rows'."""
     _beside: Beside | None = None
-    """What its model reads beside the tokens of a row; ``_padding`` must say what fills it up."""
+    """What its model reads beside the tokens of a row."""
+    _fillers: Mapping[str, int] = MappingProxyType({})
+    """What fills up each of those in a shorter row."""
 
     exclusive = False
     """Whether a score must be above a threshold to pass it, or may be at it."""
@@ -186,8 +187,35 @@ class PairEncoder:
         except (OSError, ValueError) as error:
             raise ModelUnusableError(f"{folder} does not load as a pair classifier: {error}") from error
         self._model = keep_head_exact(model.eval().to(self._device))
-        self._positive, self._contradiction = _labels(self._model.config)
-        return _window(self._model.config, self._tokenizer)
+        self._positive, self._contradiction = counting_labels(self._model.config)
+        return window(self._model.config, self._tokenizer)
+
+    def _move_body(self, folder: Path, dtype: str, threads: int, home: Path | None) -> None:
+        """Has OpenVINO compute the model's body from now on. Raises as :func:`models.backends.openvino.moved`."""
+        from models.backends import openvino  # noqa: PLC0415 - for who chooses it alone
+
+        if home is None or self._device.type != "cpu":
+            raise ValueError("The backend openvino computes on a CPU, and keeps what it prepares in a home: give both.")
+        # Of different lengths, so that its mask is seen to matter.
+        sample, _ = self._read_all([("word", "word"), ("word " * 9, "word")], "truncate", _always_wanted)
+        body = getattr(self._model, self._body, None)
+        if body is None:
+            raise ModelUnusableError(f"{folder.name} has no layers that OpenVINO could compute: set backend to torch.")
+        new = openvino.moved(
+            body,
+            lambda: self._forward(sample),
+            home=home,
+            name=folder.name,
+            version=fingerprint(folder),
+            dtype=dtype,
+            threads=threads,
+        )
+        setattr(self._model, self._body, new)
+
+    @property
+    def _body(self) -> str:
+        """What the model calls its layers."""
+        return str(self._model.base_model_prefix)
 
     def _settled(self, pairs: Sequence[tuple[str, str]], best: tuple[PairScore, ...]) -> tuple[PairScore, ...]:
         """The scores of pairs from those of their best pieces; a pair that was not read (no chunk) stays at 0."""
@@ -196,74 +224,44 @@ class PairEncoder:
 
     def _read_all(
         self, pairs: Sequence[tuple[str, str]], mode: LongDocument, check: Check
-    ) -> tuple[list[PairRow], list[_Read]]:
+    ) -> tuple[list[PairRow], list[Read]]:
         rows: list[PairRow] = []
-        read: list[_Read] = []
+        read: list[Read] = []
         for number, (document, settled) in enumerate(pairs):
             check()
             of_pair, truncated = self._reader.rows(number, document, settled, mode, head=self._head)
             rows += of_pair
-            read.append(_Read(len(of_pair), truncated))
+            read.append(Read(len(of_pair), truncated))
         return rows, read
 
-    @torch.inference_mode()
-    def _forward(self, rows: list[PairRow]) -> list[RowScore]:
-        inputs = collate(
-            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
-        )
+    def _inputs(self, rows: list[PairRow]) -> dict[str, torch.Tensor]:
+        """What the model reads of ``rows``, in the CPU's memory."""
+        return collate([row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side)
+
+    def _scores(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        """The fields of each row's :class:`RowScore`, float32, of shape (rows, 1 or 2), where the model is."""
         logits = self._model(**inputs).logits.float()
         if logits.shape[1] == 1:
-            return [RowScore(chance) for chance in torch.sigmoid(logits[:, 0]).tolist()]
-        chances = logits.softmax(-1)
-        positive: list[float] = chances[:, self._positive].tolist()
-        if self._contradiction is None:
-            return [RowScore(chance) for chance in positive]
-        return list(map(RowScore, positive, chances[:, self._contradiction].tolist()))
+            return torch.sigmoid(logits)
+        columns = [self._positive] if self._contradiction is None else [self._positive, self._contradiction]
+        chances: torch.Tensor = logits.softmax(-1)[:, columns]
+        return chances
 
+    # A pass
 
-def _best(scores: Sequence[RowScore], read: Sequence[_Read]) -> tuple[PairScore, ...]:
-    """The best row of each pair, the first among equals; ``scores`` are the rows', pair after pair."""
-    best: list[PairScore] = []
-    begin = 0
-    for one in read:
-        own = scores[begin : begin + one.rows]
-        begin += one.rows
-        if own:
-            values = [row.score for row in own]
-            score = max(values)
-            against = max((row.contradiction for row in own if row.contradiction is not None), default=None)
-            best.append(PairScore(score, len(own), values.index(score), one.truncated, against))
-        else:
-            best.append(PairScore(0.0, 0, None, one.truncated))
-    return tuple(best)
+    def _forward(self, rows: list[PairRow]) -> Sequence[RowScore]:
+        return self._stage(rows)()()
+
+    def _stage(self, rows: list[PairRow]) -> Launch[RowScore]:
+        staged = self._transfer.stage(self._inputs(rows))
+
+        def launch() -> Callable[[], list[RowScore]]:
+            with torch.inference_mode():
+                fetch = self._transfer.fetch(self._scores(staged()))
+            return lambda: [RowScore(*fields) for fields in fetch()]
+
+        return launch
 
 
 def _always_wanted() -> None:
     """The check of a call that nobody can leave."""
-
-
-def _labels(config: Any) -> tuple[int, int | None]:
-    """The label that counts, and that of contradictions where being contradicted is more than not being entailed."""
-    said = {"id2label": config.id2label, "num_labels": config.num_labels}
-    entailed = label_named(said, "entail")
-    positive = int(config.num_labels) - 1 if entailed is None else entailed
-    return positive, label_named(said, "contradict") if config.num_labels > 2 and entailed is not None else None
-
-
-def _window(config: Any, tokenizer: Any) -> int:
-    """How many tokens a row may have."""
-    positions = getattr(config, "max_position_embeddings", 0) or _ENDLESS
-    if "roberta" in config.model_type:
-        positions = learned_positions(config)
-    return int(min(positions, tokenizer.model_max_length))
-
-
-def learned_positions(config: Any) -> int:
-    """How many tokens may be in a row before the model has no position for the next.
-
-    RoBERTa's position table begins with rows that no token uses. T5 has none, and DeBERTa seldom.
-    """
-    positions = int(getattr(config, "max_position_embeddings", 0) or _ENDLESS)
-    if "roberta" in config.model_type:
-        return positions - int(config.pad_token_id) - 1
-    return positions if getattr(config, "position_biased_input", True) else _ENDLESS

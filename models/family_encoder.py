@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForSeq2SeqLM
 
-from models.collating import collate
-from models.encoder import PairEncoder, RowScore, learned_positions
+from models.checkpoints import learned_positions
+from models.encoder import PairEncoder
 from models.errors import ModelUnusableError
 from models.families import LAYOUTS, SUPPORTED, T5_LABELS, Family, Layout, described, resolve
 from models.head_encoder import HeadEncoder
@@ -64,14 +64,11 @@ class T5Encoder(FamilyEncoder):
         self._model = keep_head_exact(model.eval().to(self._device))
         return self._narrowed()
 
-    @torch.inference_mode()
-    def _forward(self, rows: list[Any]) -> list[RowScore]:
-        inputs = collate(
-            [row.tokens for row in rows], padding=self._padding, side=self._tokenizer.padding_side, device=self._device
-        )
-        start = torch.zeros((len(rows), 1), dtype=torch.int64, device=self._device)
+    def _scores(self, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        start = torch.zeros_like(inputs["input_ids"][:, :1])
         logits = self._model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0].float()
-        return [RowScore(chance) for chance in logits.softmax(-1)[:, 1].tolist()]
+        chances: torch.Tensor = logits.softmax(-1)[:, 1:]
+        return chances
 
 
 def open_verifier(folder: Path, *, family: Family, base: Path | None, threads: int, **options: Any) -> PairEncoder:

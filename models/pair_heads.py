@@ -104,7 +104,7 @@ def fresh(base: Path, tasks: Sequence[str], width: int) -> PairHeads:
     """New heads on the encoder in ``base``, which is to be trained. Without dropout: it is slow on a CPU, and what is
     seen once is not learned by heart.
     """
-    return PairHeads(_encoder(base), tasks, width)
+    return PairHeads(_encoder(base, attn_implementation="eager"), tasks, width)
 
 
 def save(model: PairHeads, config: HeadsConfig, folder: Path) -> None:
@@ -115,8 +115,11 @@ def save(model: PairHeads, config: HeadsConfig, folder: Path) -> None:
     config.write(folder)
 
 
-def load(folder: Path, base: Path) -> PairHeads:
-    """The model in ``folder`` over its base. Raises :class:`~models.errors.ModelUnusableError` for another base."""
+def load(folder: Path, base: Path, *, attention: str | None = None) -> PairHeads:
+    """The model in ``folder`` over its base; ``attention`` is SDPA where the base can, unless it is said.
+
+    Raises :class:`~models.errors.ModelUnusableError` for another base.
+    """
     config = HeadsConfig.read(folder)
     if config is None:
         raise ModelUnusableError(f"{folder} holds no heads: its config.json must say kind {KIND!r}.")
@@ -125,7 +128,7 @@ def load(folder: Path, base: Path) -> PairHeads:
             f"{folder} was trained on {config.base} in version {config.base_version}, and {base} holds "
             f"{fingerprint(base)}: install the version that pyproject.toml names."
         )
-    model = PairHeads(_encoder(base), config.tasks, config.width)
+    model = PairHeads(_encoder(base, attn_implementation=attention), config.tasks, config.width)
     missing, unexpected = model.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
     lacking = {name for name, parameter in model.named_parameters() if parameter.requires_grad} & set(missing)
     if lacking or unexpected:
@@ -133,17 +136,18 @@ def load(folder: Path, base: Path) -> PairHeads:
     return model.eval()
 
 
-def _encoder(base: Path) -> Any:
+def _encoder(base: Path, **options: Any) -> Any:
+    """The encoder in ``base``."""
     try:
         return AutoModel.from_pretrained(
             base,
             local_files_only=True,
             use_safetensors=True,
             dtype=torch.float32,
-            attn_implementation="eager",
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
             add_pooling_layer=False,
+            **options,
         )
     except (OSError, ValueError, TypeError) as error:
         raise ModelUnusableError(f"{base} does not load as an encoder: {error}") from error

@@ -1,6 +1,7 @@
 """What reranker, verifier and embedder run on: a thread that reads tokens, the batcher, and a thread that computes.
 
-The event loop does neither: it only decides what goes into the next pass.
+The event loop does neither: it only decides what goes into the next pass. Where a GPU computes, a thread before that
+one copies the inputs of the next pass meanwhile, and a thread behind it awaits the results (:mod:`models.transfer`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ Check = Callable[[], None]
 """Called while tokens are read, between two texts. Raises when nobody waits for the result any more."""
 
 
+Launch = Callable[[], Callable[[], Sequence[T]]]
+"""Puts a pass whose inputs are on their way into the GPU's queue; what that gives awaits its results."""
+
+
 class _AbandonedError(Exception):
     """The caller has gone. Nobody sees this."""
 
@@ -33,7 +38,9 @@ class EncoderRuntime(Generic[R, T]):
     """Computes rows with ``forward``, which is called on a thread of its own and gives a result for each, in order.
 
     ``budget`` bounds the padded tokens of a pass, ``threads`` is the width of an operation on a CPU. After
-    ``patience_s`` seconds of work and no finished pass it is unhealthy.
+    ``patience_s`` seconds of work and no finished pass it is unhealthy. With ``stage`` a pass is computed in three
+    parts, each on a thread of its own, instead of by ``forward``: a part of a pass goes on beside those of others, and
+    passes keep their order.
     """
 
     def __init__(
@@ -45,11 +52,14 @@ class EncoderRuntime(Generic[R, T]):
         budget: int,
         patience_s: float = 60.0,
         clock: Clock = time.monotonic,
+        stage: Callable[[list[R]], Launch[T]] | None = None,
     ) -> None:
         self._name = name
         self._forward = forward
+        self._stage = stage
         self._clock = clock
         self._device = DeviceThread(name, threads=threads)
+        self._copiers = [DeviceThread(name, threads=1) for _ in ("in", "out")] if stage else []
         self._reader = ThreadPoolExecutor(1, thread_name_prefix=f"{name}-reader")
         self._batcher = Batcher[R, T](name, self._compute, budget=budget, clock=clock, patience_s=patience_s)
 
@@ -85,7 +95,8 @@ class EncoderRuntime(Generic[R, T]):
         """Fails what waits, and ends the threads once the pass under way is finished."""
         self._batcher.close()
         self._reader.shutdown(wait=True, cancel_futures=True)
-        self._device.close()
+        for thread in (self._device, *self._copiers):
+            thread.close()
 
     async def _read(
         self, read: Callable[[Check], tuple[Sequence[R], S]], deadline: Deadline | None
@@ -113,4 +124,10 @@ class EncoderRuntime(Generic[R, T]):
             raise
 
     async def _compute(self, rows: list[R], wanted: Wanted) -> Sequence[T]:
-        return await self._device.run(lambda: self._forward(rows) if wanted() else [])
+        stage = self._stage
+        if stage is None:
+            return await self._device.run(lambda: self._forward(rows) if wanted() else [])
+        into, out = self._copiers
+        launch = await into.run(lambda: stage(rows) if wanted() else None)
+        fetch = await self._device.run(lambda: launch() if launch and wanted() else None)
+        return await out.run(fetch) if fetch else []

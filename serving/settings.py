@@ -155,7 +155,20 @@ class EmbedderSettings(EncoderSettings):
     dtype: Dtype = "auto"
 
 
-class RerankerSettings(EncoderSettings):
+class PairEncoderSettings(EncoderSettings):
+    """An encoder that scores pairs."""
+
+    backend: Literal["torch", "openvino"] = "torch"
+    """What computes a classifier's body. ``openvino`` needs the extra of that name and a CPU; there it is faster."""
+
+    @model_validator(mode="after")
+    def _backend_is_there(self) -> Self:
+        if self.backend == "openvino" and self.device != "cpu":
+            raise ValueError("backend is openvino, which computes on a CPU: set device to cpu, or backend to torch")
+        return self
+
+
+class RerankerSettings(PairEncoderSettings):
     """``embedding`` scores with the embedder; ``cross_encoder`` with the sequence classifier at ``model``."""
 
     kind: Literal["embedding", "cross_encoder"] = "embedding"
@@ -183,7 +196,7 @@ Family = Literal[
 ]
 
 
-class VerifierSettings(EncoderSettings):
+class VerifierSettings(PairEncoderSettings):
     """``overlap`` counts content words; ``pair`` asks the model at ``model``, which reads pairs as its ``family``."""
 
     kind: Literal["overlap", "pair"] = "overlap"
@@ -212,7 +225,7 @@ class VerifierSettings(EncoderSettings):
         return self
 
 
-class RelevanceSettings(EncoderSettings):
+class RelevanceSettings(PairEncoderSettings):
     """Does a claim answer the question? ``rare_words`` looks for the question's rarer words; ``pair`` asks the pair
     classifier at ``model``, in the Verifier deployment: where it is the verifier's too, both are one model in memory.
     """

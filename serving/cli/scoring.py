@@ -168,6 +168,8 @@ def _reranker(settings: Settings, embedder: Embedder) -> Iterator[CrossEncoderRe
         memory_share=chosen.gpu_memory_share,
         dtype=chosen.dtype,
         long_document=chosen.long_document,
+        backend=chosen.backend,
+        home=settings.home,
     )
     with closing(CrossEncoderReranker(encoder)) as reranker:
         yield reranker

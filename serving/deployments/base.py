@@ -16,7 +16,7 @@ from serving.answer.types import Deadline, Phases
 from serving.deployments.logs import join_serve_log
 from serving.deployments.phases import PhaseMetrics
 from serving.deployments.replacing import Part, Replaceable, Report
-from serving.settings import DeploymentSettings, EncoderSettings
+from serving.settings import DeploymentSettings, EncoderSettings, PairEncoderSettings, Settings
 
 WARM_UP_S = 300.0
 
@@ -37,6 +37,11 @@ def encoder_options(chosen: EncoderSettings, deployment: DeploymentSettings) -> 
         "dtype": chosen.dtype,
         "patience_s": chosen.patience_s,
     }
+
+
+def pair_options(settings: Settings, chosen: PairEncoderSettings, deployment: DeploymentSettings) -> dict[str, Any]:
+    """What an encoder of pairs is made with: what computes its layers, too, and where that keeps what it prepares."""
+    return {**encoder_options(chosen, deployment), "backend": chosen.backend, "home": settings.home}
 
 
 class ModelDeployment:

@@ -14,7 +14,7 @@ from models.catalog import Catalog
 from models.documents import LongDocument
 from models.reranker import CrossEncoderReranker, EmbeddingReranker
 from serving.answer.types import Scored, Scores
-from serving.deployments.base import WARM_UP_S, EncoderDeployment, deadline_in, encoder_name, encoder_options
+from serving.deployments.base import WARM_UP_S, EncoderDeployment, deadline_in, encoder_name, pair_options
 from serving.deployments.handles import RemoteEmbedder
 from serving.settings import Settings
 
@@ -42,7 +42,7 @@ def cross_encoder(settings: Settings, reference: str) -> Named:
         head="reranker",
         base=catalog.base_of(folder),
         long_document=chosen.long_document,
-        **encoder_options(chosen, settings.deployments.reranker),
+        **pair_options(settings, chosen, settings.deployments.reranker),
     )
     return Named(
         CrossEncoderReranker(encoder), encoder_name(reference, folder, encoder.name), encoder.health, encoder.close

@@ -20,7 +20,7 @@ from serving.answer.reference import OverlapVerifier
 from serving.answer.seams import Pair, Verifier
 from serving.answer.sentences import split
 from serving.answer.types import Deadline, PairScore, Phases, Scored, Verdict
-from serving.deployments.base import WARM_UP_S, EncoderDeployment, Held, deadline_in, encoder_name, encoder_options
+from serving.deployments.base import WARM_UP_S, EncoderDeployment, Held, deadline_in, encoder_name, pair_options
 from serving.settings import Settings
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _encoder(settings: Settings, reference: str) -> PairEncoder:
         family=chosen.family,
         base=catalog.base_of(folder),
         long_document=chosen.long_document,
-        **encoder_options(chosen, settings.deployments.verifier),
+        **pair_options(settings, chosen, settings.deployments.verifier),
     )
 
 
@@ -209,5 +209,5 @@ def _judge(settings: Settings, reference: str) -> PairEncoder:
         head="relevance",
         base=catalog.base_of(folder),
         long_document=settings.models.verifier.long_document,
-        **encoder_options(settings.models.relevance, settings.deployments.verifier),
+        **pair_options(settings, settings.models.relevance, settings.deployments.verifier),
     )

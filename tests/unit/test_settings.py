@@ -179,6 +179,15 @@ def test_a_kind_that_needs_a_model_says_how_to_name_one(part: str, kind: str) ->
     assert parse(merged(tree, nested(("models", part, "model"), example)))
 
 
+@pytest.mark.parametrize("part", ["reranker", "verifier", "relevance"])
+def test_a_backend_of_a_cpu_is_refused_on_a_gpu(part: str) -> None:
+    assert getattr(parse({"models": {part: {"backend": "openvino"}}}).models, part).backend == "openvino"
+    with pytest.raises(SettingsError, match=rf"models\.{part}: .*set device to cpu, or backend to torch"):
+        parse({"models": {part: {"backend": "openvino", "device": "cuda"}}})
+    with pytest.raises(SettingsError, match=r"models\.embedder\.backend: Extra inputs"):
+        parse({"models": {"embedder": {"backend": "openvino"}}})
+
+
 ENDPOINT = {"base_url": "https://models.example/v1", "model": "large"}
 
 
@@ -320,7 +329,7 @@ def another(key: str, value: Any) -> Any:
         "models.synthesizer.tensor_parallel_size": 2,
         "models.synthesizer.kv_cache_gib": 0.25,
     }
-    unset = {"device": "cuda", "gpu_memory_share": 0.5, "max_tokens": 512, "batch_tokens": 512}
+    unset = {"device": "cuda", "gpu_memory_share": 0.5, "max_tokens": 512, "batch_tokens": 512, "backend": "openvino"}
     if key in named or key.rpartition(".")[2] in unset:
         return named.get(key, unset.get(key.rpartition(".")[2]))
     if isinstance(value, bool):

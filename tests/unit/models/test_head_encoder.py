@@ -17,6 +17,7 @@ from tiny_checkpoints import WORDS, pair_classifier, tokenizer
 from transformers import AutoModel
 
 from models import pair_heads
+from models.cpu import Dtype
 from models.errors import InputTooLongError, ModelUnusableError
 from models.features import features
 from models.fingerprint import fingerprint
@@ -146,6 +147,13 @@ def test_a_long_document_is_split_and_a_long_claim_refused(verifier: HeadEncoder
     assert all(row.length <= WINDOW for row in rows)
     with pytest.raises(InputTooLongError):
         verifier.compute([("the fox", long)])
+
+
+@pytest.mark.parametrize(("dtype", "attention"), [("float32", "sdpa"), ("bfloat16", "eager")])
+def test_how_it_attends_goes_by_its_precision(folder: Path, encoder_base: Path, dtype: Dtype, attention: str) -> None:
+    made = HeadEncoder(folder, base=encoder_base, head="verifier", threads=1, device="cpu", dtype=dtype)
+    assert made._model.encoder.config._attn_implementation == attention
+    made.close()
 
 
 def test_a_head_that_is_not_there_is_refused_by_name(folder: Path, encoder_base: Path) -> None:

@@ -148,7 +148,7 @@ def test_padding_is_that_of_the_library(folder: Path, side: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=side, model_input_names=TYPED)
     rows = [dict(tokenizer(document, settled, return_attention_mask=False)) for document, settled in pairs(7)]
     fillers = {"input_ids": tokenizer.pad_token_id, "token_type_ids": tokenizer.pad_token_type_id}
-    mine = collate(rows, padding=fillers, side=side, device=torch.device("cpu"))  # type: ignore[arg-type]
+    mine = collate(rows, padding=fillers, side=side)  # type: ignore[arg-type]
     theirs = tokenizer.pad(rows, padding=True, return_tensors="pt")
     assert set(mine) == set(theirs)
     assert all(torch.equal(mine[name], theirs[name]) for name in mine)

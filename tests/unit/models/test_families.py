@@ -310,3 +310,17 @@ def test_a_pair_is_read_as_text_by_a_unigram_tokenizer_too(tmp_path: Path) -> No
         [row], _ = encoder._reader.rows(0, document, claim)
         assert row.tokens["input_ids"] == tokenizer(document, claim)["input_ids"]
     encoder.close()
+
+
+def test_a_document_that_gains_tokens_where_it_is_put_in_still_fits(case: Opened) -> None:
+    encoder, plain, _, _ = case
+    reader: Any = encoder._reader
+    alone, window = reader._offsets, reader.max_tokens
+    reader._offsets = lambda text: alone(text)[3:]  # as if it were three tokens shorter by itself
+    reader.max_tokens = len(plain.ids("", "the tower")) + 50
+    try:
+        rows, _ = reader.rows(0, sentences(20, 1), "the tower")
+    finally:
+        reader._offsets, reader.max_tokens = alone, window
+    assert len(rows) > 2
+    assert max(row.length for row in rows) <= len(plain.ids("", "the tower")) + 50

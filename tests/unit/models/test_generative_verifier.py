@@ -222,3 +222,16 @@ async def test_it_closes_from_any_thread(tokenizer: Any) -> None:
     await asyncio.to_thread(verifier(engine).close)
     verifier(engine).close()
     assert engine.closed == 2
+
+
+async def test_when_one_fails_the_others_are_aborted(tokenizer: Any) -> None:
+    class FailingEngine(FakeEngine):
+        async def first_token(self, prompt: list[int], request_id: str, *, top: int) -> list[tuple[str, float]]:
+            if request_id == "verify-2":
+                raise UnavailableError("failed")
+            return await super().first_token(prompt, request_id, top=top)
+
+    engine = FailingEngine(tokenizer, lambda _: 0.5, slow=True)
+    with pytest.raises(UnavailableError, match="failed"):
+        await verifier(engine).verify([Pair(f"Text {number}.", "It is.") for number in range(5)], deadline=soon())
+    assert engine.aborted == len(engine.prompts) == 4

@@ -116,7 +116,10 @@ def save(model: PairHeads, config: HeadsConfig, folder: Path) -> None:
 
 
 def load(folder: Path, base: Path, *, attention: str | None = None) -> PairHeads:
-    """The model in ``folder`` over its base; ``attention`` is SDPA where the base can, unless it is said. Raises :class:`~models.errors.ModelUnusableError` for another base."""
+    """The model in ``folder`` over its base. ``attention`` is SDPA where the base can, unless it is said.
+
+    Raises :class:`~models.errors.ModelUnusableError` for another base.
+    """
     config = HeadsConfig.read(folder)
     if config is None:
         raise ModelUnusableError(f"{folder} holds no heads: its config.json must say kind {KIND!r}.")

@@ -98,7 +98,7 @@ def library() -> Any:
         import openvino  # noqa: PLC0415 - an extra
     except ImportError:
         raise ModelUnusableError(
-            "An encoder's backend is openvino, which is not installed: run `pip install 'openindex-answer[openvino]'`, "
+            "An encoder's backend is openvino, which is not installed: run `pip install 'openindex-answer[cpu]'`, "
             "or set backend to torch."
         ) from None
     return openvino

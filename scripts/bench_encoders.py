@@ -28,7 +28,7 @@ from encoders.enduring import overload, soak
 from encoders.servers import infinity, ours, plain, running, vllm
 from small_index import indexed
 
-from models.cpu import cpu_flags, resolve_dtype
+from models.cpu import Dtype, cpu_flags, resolve_dtype
 from serving.answer.errors import AnswerError
 from serving.cli.console import Steps
 from serving.cli.options import effective
@@ -43,11 +43,10 @@ def measured(chosen: argparse.Namespace, folder: Path, steps: Steps) -> dict[str
     settings = indexed(effective(None, None).settings, folder / "index", steps)
     model = weights.cross_encoder(settings.home)
     dtype = resolve_dtype(chosen.dtype, flags=cpu_flags())
-    threads = os.cpu_count() or 1
     found: list[dict[str, Any]] = []
     if "overhead" in chosen.parts:
-        found.append(computing.overhead(model, dtype, threads, 3 if chosen.quick else 7, steps))
-    launch = ours(settings.home, settings.index_path, model, dtype)
+        found.append(_overhead(chosen, model, settings.home, dtype, steps))
+    launch = ours(settings.home, settings.index_path, model, dtype, chosen.backend)
     if "compare" in chosen.parts:
         launches = [launch, *(PEERS[name](chosen.peers, model, dtype, steps) for name in chosen.against)]
         with ExitStack() as up:
@@ -60,7 +59,13 @@ def measured(chosen: argparse.Namespace, folder: Path, steps: Steps) -> dict[str
                 found.append(asyncio.run(overload(server, str(model), steps)))
             if "soak" in chosen.parts:
                 found.append(asyncio.run(soak(server, str(model), chosen.requests, steps)))
-    return {"dtype": dtype, "threads": threads, **_joined(found)}
+    return {"dtype": dtype, "backend": chosen.backend, "cores": os.cpu_count(), **_joined(found)}
+
+
+def _overhead(chosen: argparse.Namespace, model: Path, home: Path, dtype: Dtype, steps: Steps) -> dict[str, Any]:
+    rounds = 3 if chosen.quick else 7
+    options = {"home": home, "dtype": dtype, "backend": chosen.backend, "threads": os.cpu_count() or 1}
+    return computing.overhead(model, rounds=rounds, steps=steps, **options)
 
 
 def on_gpu(chosen: argparse.Namespace, steps: Steps) -> dict[str, Any]:
@@ -83,6 +88,7 @@ def main() -> int:
     options.add_argument("--against", nargs="*", choices=sorted(PEERS), default=sorted(PEERS), help="the peers")
     options.add_argument("--peers", type=Path, default=Path.home() / ".cache" / "openindex-answer" / "peers")
     options.add_argument("--dtype", choices=["auto", "float32", "bfloat16"], default="auto", help="of all servers")
+    options.add_argument("--backend", choices=["torch", "openvino"], default="openvino", help="of ours")
     options.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options.add_argument("--requests", type=int, default=100_000, help="of the soak")
     options.add_argument("--quick", action="store_true", help="fewer requests and turns")

@@ -15,7 +15,7 @@ from encoders.load import DOCUMENTS, QUERY, WORDS, bar, lengths
 from transformers import AutoConfig
 
 from models.cpu import Dtype
-from models.encoder import PairEncoder
+from models.encoder import Backend, PairEncoder
 from serving.cli.console import Steps
 
 MOST_OVERHEAD, TOGETHER = 1.05, 8
@@ -36,9 +36,13 @@ async def _together(encoder: PairEncoder, given: Sequence[tuple[str, str]]) -> f
     return time.perf_counter() - began
 
 
-def overhead(model: Path, dtype: Dtype, threads: int, rounds: int, steps: Steps) -> dict[str, Any]:
+def overhead(
+    model: Path, *, home: Path, dtype: Dtype, backend: Backend, threads: int, rounds: int, steps: Steps
+) -> dict[str, Any]:
     """What the batcher and its threads cost, over the same model in a loop over batches sorted beforehand."""
-    encoder = PairEncoder(model, order="settled_first", threads=threads, device="cpu", dtype=dtype)
+    encoder = PairEncoder(
+        model, order="settled_first", threads=threads, device="cpu", dtype=dtype, backend=backend, home=home
+    )
     torch.set_num_threads(threads)
     given = pairs(11, TOGETHER * DOCUMENTS)
     encoder.compute(given[:DOCUMENTS])

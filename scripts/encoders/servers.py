@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def ours(home: Path, index: Path, model: Path, dtype: str, sets: Sequence[str] = ()) -> Launch:
+def ours(home: Path, index: Path, model: Path, dtype: str, backend: str) -> Launch:
     """The embedded target, with the cross-encoder in ``model`` as its reranker."""
     port = free_port()
     chosen = {
@@ -63,8 +63,9 @@ def ours(home: Path, index: Path, model: Path, dtype: str, sets: Sequence[str] =
         "models.reranker.model": f"path:{model}",
         "models.reranker.threads": os.cpu_count() or 1,
         "models.reranker.dtype": dtype,
+        "models.reranker.backend": backend,
     }
-    given = [f"--set={key}={value}" for key, value in chosen.items()] + [f"--set={one}" for one in sets]
+    given = [f"--set={key}={value}" for key, value in chosen.items()]
     command = (sys.executable, "-m", "serving.cli.main", "up", f"--port={port}", *given)
     return Launch("ours", command, port, "/readyz", "/v1/rerank", {"ANSWER_HOME": str(home)})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import yaml
 from ray.serve import Application, Deployment
 from ray.serve.schema import ServeDeploySchema
 
+from models.catalog import ADAPTERS
 from serving.app import application
 from serving.deployments.base import encoder_options
 from serving.settings import Settings, load
@@ -110,3 +112,11 @@ def test_a_share_that_is_not_named_is_the_deployments() -> None:
     unnamed = settings.models.verifier.model_copy(update={"gpu_memory_share": None})
     assert encoder_options(unnamed, settings.deployments.verifier)["memory_share"] == 0.1
     assert encoder_options(Settings().models.verifier, Settings().deployments.verifier)["memory_share"] is None
+
+
+def test_the_default_judges_go_by_the_thresholds_of_the_shipped_weights() -> None:
+    shipped = json.loads((ADAPTERS / "encoder" / "config.json").read_text())["calibration"]
+    models = load(CONFIGS / "embedded.yaml")[0].models
+    assert (models.verifier.model, models.relevance.model) == ("shipped:encoder", "shipped:encoder")
+    assert models.verifier.threshold == shipped["verifier"]["threshold"]
+    assert models.relevance.threshold == shipped["relevance"]["threshold"]

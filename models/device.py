@@ -48,7 +48,7 @@ class DeviceThread:
     def __init__(self, name: str, *, threads: int) -> None:
         self._name = name
         self._closed = False
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_set_threads, initargs=(threads,))
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=name, initializer=_begin, initargs=(threads,))
 
     async def run(self, job: Callable[[], T]) -> T:
         """The result of ``job()``, or what it raises.
@@ -68,8 +68,18 @@ class DeviceThread:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _set_threads(threads: int) -> None:
+def yielding(job: Callable[[], T]) -> T:
+    """The result of ``job()``, run on a thread that yields: so do all threads that it starts, and leaves running."""
+    with ThreadPoolExecutor(1, initializer=_give_way) as pool:
+        return pool.submit(job).result()
+
+
+def _begin(threads: int) -> None:
     """For the thread that calls it, and those that its operations start."""
     torch.set_num_threads(threads)
+    _give_way()
+
+
+def _give_way() -> None:
     if sys.platform == "linux":  # elsewhere a priority is the process's
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + _YIELDING))

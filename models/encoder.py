@@ -20,7 +20,7 @@ from models.best_pieces import Read, RowScore, best
 from models.checkpoints import counting_labels, window
 from models.collating import collate
 from models.cpu import Dtype, cpu_flags, resolve_dtype
-from models.device import choose
+from models.device import choose, yielding
 from models.documents import LongDocument
 from models.errors import ModelUnusableError
 from models.fingerprint import fingerprint
@@ -201,16 +201,19 @@ class PairEncoder:
         body = getattr(self._model, self._body, None)
         if body is None:
             raise ModelUnusableError(f"{folder.name} has no layers that OpenVINO could compute: set backend to torch.")
-        new = openvino.moved(
-            body,
-            lambda: self._forward(sample),
-            home=home,
-            name=folder.name,
-            version=fingerprint(folder),
-            dtype=dtype,
-            threads=threads,
-        )
-        setattr(self._model, self._body, new)
+
+        def move() -> Any:
+            return openvino.moved(
+                body,
+                lambda: self._forward(sample),
+                home=home,
+                name=folder.name,
+                version=fingerprint(folder),
+                dtype=dtype,
+                threads=threads,
+            )
+
+        setattr(self._model, self._body, yielding(move))  # OpenVINO's threads are those it starts now
 
     @property
     def _body(self) -> str:

@@ -303,8 +303,8 @@ class GateSettings(Strict):
     """What one tenant may hold of ``direct``; all of it when not set."""
     when_agentic_is_spent: Literal["wait", "single_pass", "reject"] = "wait"
     wait_s: Positive = 30.0
-    """How long a call waits for a permit before it gets 429; one that would wait longer, at the pace of the last calls,
-    gets it at once."""
+    """How long a call waits for a permit before it gets 429; one that might wait longer, by a third of the pace of the
+    last calls, gets it at once."""
     direct_wait_s: Positive = 2.0
     """The same for ``direct``: programs come back by themselves, and what waits is work that outlives their load."""
     escalation_alarm: Share = 0.30

@@ -22,10 +22,10 @@ LIGHT, MOST_OF_PEER, MOST_PADDING = 0.6, 0.5, 1.2
 class Amount:
     """How much is measured: requests and clients of a turn at saturation, turns, requests of a turn at a light load."""
 
-    requests: int = 24
+    requests: int = 12
     clients: int = 4
-    turns: int = 3
-    light: int = 20
+    turns: int = 2
+    light: int = 10
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from serving.answer.types import Clock
 _RETRY_AFTER_S = (1.0, 60.0)
 # Before anything has been released there is no rate to go by.
 _UNMEASURED_RETRY_AFTER_S = 5.0
+# Calls that share a model end in bunches, so that a wait may be some times what the pace says.
+_DOUBT = 3.0
 
 
 class Kind(StrEnum):
@@ -130,7 +132,7 @@ class Lane:
             raise self._overloaded("is spent", tokens)
         if waiting >= self._budget.queue:
             raise self._overloaded("is spent and its queue is full", tokens)
-        if self._expected_s(tokens) > wait_s:
+        if _DOUBT * self._expected_s(tokens) > wait_s:
             raise self._overloaded(f"is spent and will not free up within {wait_s:g} s", tokens)
         return await self._wait(tokens, wait_s)
 

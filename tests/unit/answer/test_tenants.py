@@ -95,7 +95,7 @@ def test_the_wait_is_one_for_both() -> None:
         busy = [asyncio.create_task(hold(g, None, 30, 100.0)) for _ in range(3)]
         await settle()
         with pytest.raises(OverloadedError):
-            await hold(g, "a", 12, 1.0, wait_s=6.0)  # two tokens too many: at the pace so far, worth waiting for
+            await hold(g, "a", 11, 1.0, wait_s=6.0)  # one token too many: at the pace so far, worth waiting for
         assert asyncio.get_running_loop().time() == pytest.approx(6.0)
         for task in busy:
             task.cancel()

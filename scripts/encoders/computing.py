@@ -46,20 +46,22 @@ def overhead(
     torch.set_num_threads(threads)
     given = pairs(11, TOGETHER * DOCUMENTS)
     encoder.compute(given[:DOCUMENTS])
-    ratios = []
+    ratios, bare_s = [], []
     for turn in range(rounds):
         times = {}
         for batched in (turn % 2 == 0, turn % 2 == 1):
             began = time.perf_counter()
             times[batched] = asyncio.run(_together(encoder, given)) if batched else _timed(encoder, given, began)
         ratios.append(times[True] / times[False])
+        bare_s.append(times[False])
         steps.say(f"round {turn + 1}: batched {times[True]:.2f} s, bare {times[False]:.2f} s")
     encoder.close()
     spread = [round(min(ratios), 3), round(max(ratios), 3)]
     return {
         "bars": [
             bar("batcher over the bare model", median(ratios), MOST_OVERHEAD, at_least=False, n=rounds, range=spread)
-        ]
+        ],
+        "bare_pairs_per_s": round(len(given) / median(bare_s), 1),  # what a server can come to
     }
 
 

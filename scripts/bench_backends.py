@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from models.batching import batches
+from models.best_pieces import RowScore, best
 from models.catalog import Catalog
-from models.encoder import PairEncoder, _best
+from models.encoder import PairEncoder
 from models.errors import ModelError
 from models.head_encoder import open_pairs
 from models.pairs import PairRow
@@ -127,11 +128,11 @@ class Workload:
 
     def scores(self, outputs: Sequence[NDArray[np.float32]]) -> list[Scores]:
         """The scores of each query's passages, from those of each pass."""
-        of_rows = [0.0] * self.rows
+        of_rows = [RowScore(0.0)] * self.rows
         for batch, output in zip(self._batches, outputs, strict=True):
             for at, score in zip(batch, output.tolist(), strict=True):
-                of_rows[at] = score
-        settled = self._encoder._settled(self._pairs, _best(of_rows, self._read))
+                of_rows[at] = RowScore(score)
+        settled = self._encoder._settled(self._pairs, best(of_rows, self._read))
         return list(np.split(np.array([one.score for one in settled]), self._ends))
 
 
@@ -187,7 +188,7 @@ def own(encoder: PairEncoder) -> Ask:
 
     def ask(inputs: Inputs) -> NDArray[np.float32]:
         with torch.inference_mode():
-            scores: NDArray[np.float32] = encoder._scores(dict(inputs)).numpy()
+            scores: NDArray[np.float32] = encoder._scores(dict(inputs))[:, 0].numpy()
         return scores
 
     return ask

@@ -121,7 +121,7 @@ def test_without_the_extra_it_says_what_to_install(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "openvino", None)
-    with pytest.raises(ModelUnusableError, match=r"openindex-answer\[openvino\].*backend to torch"):
+    with pytest.raises(ModelUnusableError, match=r"openindex-answer\[cpu\].*backend to torch"):
         PairEncoder(folder, order="settled_first", threads=1, device="cpu", backend="openvino", home=tmp_path)
 
 

@@ -71,7 +71,7 @@ async def _recovery_s(ask: Any, one: bytes, usual_s: float, *, since: float) -> 
 
 async def soak(server: Server, model: str, requests: int, steps: Steps) -> dict[str, Any]:
     """Memory of all the server's processes while it answers ``requests`` small requests."""
-    given = bodies(5, 500, model=model, documents=2)
+    given = bodies(5, 500, model=model, documents=2, longest=12)
     portion = max(1, requests // 20)
     sizes: list[int] = []
     rates: list[float] = []

@@ -25,12 +25,12 @@ WORDS = (
 QUERY = "how do the people of the first time make it out there"
 
 
-def lengths(rng: random.Random, count: int) -> list[int]:
+def lengths(rng: random.Random, count: int, longest: int = LONGEST) -> list[int]:
     """Lengths of documents, in tokens."""
-    return [min(LONGEST, max(1, round(rng.lognormvariate(MEAN, SIGMA)))) for _ in range(count)]
+    return [min(longest, max(1, round(rng.lognormvariate(MEAN, SIGMA)))) for _ in range(count)]
 
 
-def bodies(seed: int, count: int, *, model: str, documents: int = DOCUMENTS) -> list[bytes]:
+def bodies(seed: int, count: int, *, model: str, documents: int = DOCUMENTS, longest: int = LONGEST) -> list[bytes]:
     """Requests of the shape that all rerank servers take; no two texts are the same, so that no cache helps."""
     rng = random.Random(seed)
     return [
@@ -38,7 +38,7 @@ def bodies(seed: int, count: int, *, model: str, documents: int = DOCUMENTS) -> 
             {
                 "model": model,
                 "query": QUERY,
-                "documents": [" ".join(rng.choices(WORDS, k=length)) for length in lengths(rng, documents)],
+                "documents": [" ".join(rng.choices(WORDS, k=length)) for length in lengths(rng, documents, longest)],
             }
         ).encode()
         for _ in range(count)

@@ -70,7 +70,10 @@ async def _recovery_s(ask: Any, one: bytes, usual_s: float, *, since: float) -> 
 
 
 async def soak(server: Server, model: str, requests: int, steps: Steps) -> dict[str, Any]:
-    """Memory of all the server's processes while it answers ``requests`` small requests."""
+    """Memory of all the server's processes while it answers ``requests`` small requests.
+
+    Raises RuntimeError when more than one in a hundred is not answered.
+    """
     given = bodies(5, 500, model=model, documents=2, longest=12)
     portion = max(1, requests // 20)
     sizes: list[int] = []
@@ -81,6 +84,8 @@ async def soak(server: Server, model: str, requests: int, steps: Steps) -> dict[
         for done in range(portion, requests + 1, portion):
             replies = await closed_loop(ask, [given[at % len(given)] for at in range(portion)], clients=8)
             failed += len(replies.all) - len(replies.served)
+            if failed > done // 100:
+                raise RuntimeError(f"{failed} of {done} requests failed: of memory that says nothing")
             sizes.append(resident(server.process))
             rates.append(len(replies.all) / replies.lasted_s)
             steps.say(f"{done} of {requests} requests, {rates[-1]:.0f} a second, {sizes[-1] / 2**20:.0f} MiB resident")

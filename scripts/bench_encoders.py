@@ -85,7 +85,7 @@ def _joined(found: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--parts", nargs="+", choices=PARTS, default=["overhead", "compare", "overload"])
-    options.add_argument("--against", nargs="*", choices=sorted(PEERS), default=sorted(PEERS), help="the peers")
+    options.add_argument("--against", nargs="+", choices=sorted(PEERS), default=sorted(PEERS), help="the peers")
     options.add_argument("--peers", type=Path, default=Path.home() / ".cache" / "openindex-answer" / "peers")
     options.add_argument("--dtype", choices=["auto", "float32", "bfloat16"], default="auto", help="of all servers")
     options.add_argument("--backend", choices=["torch", "openvino"], default="openvino", help="of ours")

@@ -133,7 +133,7 @@ class Lane:
         if waiting >= self._budget.queue:
             raise self._overloaded("is spent and its queue is full", tokens)
         if _DOUBT * self._expected_s(tokens) > wait_s:
-            raise self._overloaded(f"is spent and will not free up within {wait_s:g} s", tokens)
+            raise self._overloaded(f"is spent and may not free up within {wait_s:g} s", tokens)
         return await self._wait(tokens, wait_s)
 
     def free(self, *, tokens: int, permits: int = 0) -> None:

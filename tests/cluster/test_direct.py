@@ -44,8 +44,8 @@ def test_a_text_is_checked_and_the_time_is_told(server: Server) -> None:
     assert int(ranked.headers["x-padded-tokens"]) >= int(ranked.headers["x-compute-tokens"]) > 10
 
 
-async def test_who_leaves_has_at_most_one_more_pass(server: Server) -> None:
-    """What is under way when a caller hangs up is finished, and nothing else of what it sent is begun."""
+async def test_what_waits_is_dropped_when_its_caller_hangs_up(server: Server) -> None:
+    """Some passes go by until the server has heard of it; then the one under way is finished, and no other begun."""
     embedder = serve.get_deployment_handle("Embedder", "answer")
     rng = random.Random(3)
     texts = [" ".join(rng.choices(DOCUMENTS[1].split(), k=100)) for _ in range(400)]
